@@ -1,0 +1,72 @@
+//! What the engine is told: accesses, and the births and deaths of the streams that make them.
+
+use crate::clock::Micros;
+use crate::id::{FileId, GroupId, ProgramId, StreamId};
+
+/// A range of bytes in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// What was done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Its name was resolved, or its attributes asked for, and the kernel did not know them.
+    Lookup,
+    /// A directory was opened or its entries asked for.
+    List,
+    /// A regular file was opened (or executed).
+    Open,
+    /// Bytes were asked for that the kernel did not have.
+    Read(Span),
+    /// Bytes were changed, or the size.
+    Write,
+    /// The last descriptor of an open for writing was closed.
+    Close,
+    /// The name is gone.
+    Remove,
+}
+
+/// Where the data was at the time of the access (Kroeger and Long's read classes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Residency {
+    /// Not looked at.
+    #[default]
+    Unknown,
+    /// In memory: no device access.
+    Hit,
+    /// On its way, or partly there.
+    Partial,
+    /// Not there: a new device access.
+    Miss,
+}
+
+/// One access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessEvent {
+    /// When.
+    pub at: Micros,
+    /// By whom.
+    pub stream: StreamId,
+    /// To what.
+    pub file: FileId,
+    /// How.
+    pub op: Op,
+    /// What it found.
+    pub residency: Residency,
+}
+
+/// Where a stream comes from; known before its first access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The stream of the process that forked it, where that one is known.
+    pub parent: Option<StreamId>,
+    /// What it runs.
+    pub program: ProgramId,
+    /// The job it belongs to.
+    pub group: GroupId,
+}
