@@ -5,4 +5,7 @@
 //! it is sound. Nothing in here knows the words of the layers above.
 #![allow(unsafe_code)]
 
+pub mod cachestat;
+pub mod fiemap;
 pub mod handle;
+pub mod proc;
