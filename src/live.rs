@@ -1,1 +1,5 @@
-//! (under construction)
+//! Threads and wall clock around the pure engine.
+
+mod processes;
+
+pub use processes::{Caller, OUTSIDE};
