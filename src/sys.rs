@@ -9,4 +9,6 @@ pub mod cachestat;
 pub mod fanotify;
 pub mod fiemap;
 pub mod handle;
+pub mod mountinfo;
 pub mod proc;
+pub mod process;
