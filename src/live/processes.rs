@@ -105,18 +105,29 @@ impl Processes {
         }
     }
 
-    /// The stream that thread (or process) `id` belongs to. Meant to be asked while the thread waits
-    /// for our answer; when it has gone all the same, it gets a stream that nothing is known of.
+    /// The stream that thread `id` belongs to. Meant to be asked while the thread waits for our
+    /// answer; when it has gone all the same, it gets a stream that nothing is known of.
     pub(crate) fn caller(&self, id: u32) -> Caller {
+        self.known(id).unwrap_or_else(|| self.look_up(id, None))
+    }
+
+    /// As [`Processes::caller`], for the number of a process.
+    pub(crate) fn process(&self, id: u32) -> Caller {
+        self.known(id).unwrap_or_else(|| self.look_up(id, Some(id)))
+    }
+
+    /// Is `id` one of the threads enlisted? Never looks anything up.
+    pub(crate) fn is_own(&self, id: u32) -> bool {
+        self.threads.read().get(&id).is_some_and(|thread| thread.caller.own)
+    }
+
+    fn known(&self, id: u32) -> Option<Caller> {
         if id == 0 {
-            return Caller { own: false, stream: OUTSIDE };
+            return Some(Caller { own: false, stream: OUTSIDE });
         }
-        if let Some(thread) = self.threads.read().get(&id)
-            && (thread.caller.own || thread.is_fresh())
-        {
-            return thread.caller;
-        }
-        self.look_up(id)
+        let threads = self.threads.read();
+        let thread = threads.get(&id)?;
+        (thread.caller.own || thread.is_fresh()).then_some(thread.caller)
     }
 
     /// Makes the calling thread known as one of ours until [`Processes::dismiss`].
@@ -168,12 +179,12 @@ impl Processes {
         self.lives.lock().by_process.len()
     }
 
-    fn look_up(&self, id: u32) -> Caller {
+    fn look_up(&self, id: u32, process: Option<u32>) -> Caller {
         let known = self.threads.read().get(&id).map(|thread| (thread.process, thread.start));
         let start = proc::stat(id).map(|stat| stat.start).unwrap_or(0);
         let process = match known {
             Some((process, before)) if before == start => process,
-            _ => proc::process_of(id).unwrap_or(id),
+            _ => process.or_else(|| proc::process_of(id).ok()).unwrap_or(id),
         };
         if process == self.own {
             // A thread of ours that is no worker; it is not kept, for it will not say when it ends.
