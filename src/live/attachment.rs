@@ -67,6 +67,10 @@ impl Berth {
         self.state.lock().mount = Some(Arc::new(mount));
     }
 
+    pub(crate) fn is_set(&self) -> bool {
+        self.state.lock().mount.is_some()
+    }
+
     /// The clone for the time of one job, if there is one.
     pub(crate) fn borrow(&self) -> Option<Lease<'_>> {
         let mut state = self.state.lock();

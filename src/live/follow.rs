@@ -81,7 +81,8 @@ fn follow(
 /// Waits for reports; true says to stop instead.
 fn wait(stop: &OwnedFd, reports: &Reports) -> io::Result<bool> {
     let (stop, reports) = (stop.as_fd(), reports.as_fd());
-    let mut fds = [PollFd::from_borrowed_fd(stop, PollFlags::IN), PollFd::from_borrowed_fd(reports, PollFlags::IN)];
+    let mut fds =
+        [PollFd::from_borrowed_fd(stop, PollFlags::IN), PollFd::from_borrowed_fd(reports, PollFlags::IN)];
     match poll(&mut fds, None) {
         Ok(_) | Err(Errno::INTR) => Ok(!fds[0].revents().is_empty()),
         Err(error) => Err(error.into()),

@@ -77,11 +77,11 @@ struct Thread {
 struct Life {
     stream: StreamId,
     start: u64,
-    program: ProgramId,
+    origin: Origin,
 }
 
-#[derive(Default)]
 struct Lives {
+    outside: Origin,
     by_process: HashMap<u32, Life>,
     groups: HashMap<u32, (Option<u64>, GroupId)>,
     /// The executable last seen under a short name, for those that died before their link was read.
@@ -93,10 +93,9 @@ struct Lives {
 
 impl Processes {
     pub(crate) fn new(intern: Intern) -> Self {
-        let program = intern(b"");
-        let mut lives = Lives::default();
-        lives.begin(None, program, GroupId(0));
-        lives.group_count = 1;
+        let outside = Origin { parent: None, program: intern(b""), group: GroupId(0) };
+        let mut lives = Lives::new(outside);
+        lives.begin(outside);
         Processes {
             own: std::process::id(),
             intern,
@@ -172,6 +171,15 @@ impl Processes {
             let stale = now.wrapping_sub(thread.checked.load(Ordering::Relaxed)) > FORGOTTEN;
             thread.caller.own || !(stale || gone.contains(&thread.caller.stream))
         });
+    }
+
+    /// Where a living stream comes from and what it runs now.
+    pub(crate) fn origin(&self, stream: StreamId) -> Option<Origin> {
+        let lives = self.lives.lock();
+        if stream == OUTSIDE {
+            return Some(lives.outside);
+        }
+        lives.by_process.values().find(|life| life.stream == stream).map(|life| life.origin)
     }
 
     /// Streams alive, the one of the outsiders not counted.
@@ -256,9 +264,9 @@ impl Processes {
         if let Some(life) = lives.by_process.get(&process) {
             return life.stream;
         }
-        let group = lives.new_group();
-        let stream = lives.begin(None, unknown, group);
-        lives.by_process.insert(process, Life { stream, start: 0, program: unknown });
+        let origin = Origin { parent: None, program: unknown, group: lives.new_group() };
+        let stream = lives.begin(origin);
+        lives.by_process.insert(process, Life { stream, start: 0, origin });
         stream
     }
 }
@@ -276,11 +284,24 @@ impl Thread {
 }
 
 impl Lives {
+    fn new(outside: Origin) -> Self {
+        Lives {
+            outside,
+            by_process: HashMap::new(),
+            groups: HashMap::new(),
+            by_comm: HashMap::new(),
+            streams: 0,
+            // Number 0 is the outsiders'.
+            group_count: 1,
+            announcements: Vec::new(),
+        }
+    }
+
     /// The stream of a known process, after noting a change of program; none if it is another life.
     fn refresh(&mut self, process: u32, start: u64, program: ProgramId) -> Option<StreamId> {
         let life = self.by_process.get_mut(&process).filter(|life| life.start == start)?;
-        if life.program != program {
-            life.program = program;
+        if life.origin.program != program {
+            life.origin.program = program;
             self.announcements.push(Announcement::Exec(life.stream, program));
         }
         Some(life.stream)
@@ -301,16 +322,16 @@ impl Lives {
         if let Some(before) = self.by_process.remove(&process) {
             self.announcements.push(Announcement::End(before.stream));
         }
-        let group = self.group(stat.group, leader);
-        let stream = self.begin(parent, program, group);
-        self.by_process.insert(process, Life { stream, start: stat.start, program });
+        let origin = Origin { parent, program, group: self.group(stat.group, leader) };
+        let stream = self.begin(origin);
+        self.by_process.insert(process, Life { stream, start: stat.start, origin });
         stream
     }
 
-    fn begin(&mut self, parent: Option<StreamId>, program: ProgramId, group: GroupId) -> StreamId {
+    fn begin(&mut self, origin: Origin) -> StreamId {
         let stream = StreamId(self.streams);
         self.streams += 1;
-        self.announcements.push(Announcement::Begin(stream, Origin { parent, program, group }));
+        self.announcements.push(Announcement::Begin(stream, origin));
         stream
     }
 

@@ -66,7 +66,9 @@ mod tests {
         let deadline = Instant::now() + LONG;
         let mut seen = What::default();
         while !(seen.name && seen.data && seen.gone) {
-            let Change::One { dir, name, child, what } = from.recv_deadline(deadline).unwrap() else { continue };
+            let Change::One { dir, name, child, what } = from.recv_deadline(deadline).unwrap() else {
+                continue;
+            };
             let here = dir.as_ref() == Some(&dir_handle) && name == b"new";
             if here || child.as_ref() == Some(&handle) {
                 seen.name |= here && what.name;

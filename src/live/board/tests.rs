@@ -6,7 +6,7 @@ use std::thread;
 const LONG: Duration = Duration::from_secs(30);
 
 fn job(id: u64, target: Target) -> Job {
-    Job { id: JobId(id), file: FileId(id as u32), target }
+    Job { id: JobId(id), file: FileId(id as u32), target, bytes: u64::MAX }
 }
 
 fn data(id: u64) -> Job {
