@@ -76,8 +76,8 @@ impl Driver {
         let result = catch_unwind(AssertUnwindSafe(move || self.follow(inputs)));
         if result.is_err() {
             log::error!("the engine failed: prefetching is off, the mount goes on");
-            desk.turn_off();
         }
+        desk.turn_off();
         crew.close();
     }
 
