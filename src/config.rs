@@ -1,1 +1,144 @@
-//! (under construction)
+//! What the user asked for, as plain data.
+//!
+//! Every mount option is defined once, in `option`: its name, its unit and range, its default and its
+//! help text. The parser, the help page and the table in the README all come from that one list. Nothing here looks at
+//! the file system; `Surroundings` carries in what depends on who we are.
+
+mod error;
+mod option;
+mod place;
+mod spelling;
+mod unit;
+mod words;
+
+pub use error::OptionError;
+pub use option::{MountOption, OPTIONS};
+pub use place::Surroundings;
+pub use unit::{show_bytes, show_duration};
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a file's bytes reach the application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DataPath {
+    /// Chosen at mount time from privilege, kernel and source.
+    #[default]
+    Auto,
+    /// Opens never reach the daemon; names, attributes and data stay in the mount's own caches.
+    Resident,
+    /// Opens are requests, data goes straight to the file in the source.
+    Passthrough,
+    /// Opens and first reads are requests, data stays in the mount's page cache.
+    Plain,
+}
+
+impl DataPath {
+    /// The word for it in options and statistics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DataPath::Auto => "auto",
+            DataPath::Resident => "resident",
+            DataPath::Passthrough => "passthrough",
+            DataPath::Plain => "plain",
+        }
+    }
+}
+
+/// Everything a mount needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The directory to mirror.
+    pub source: PathBuf,
+    /// Where to mount; may be the source itself.
+    pub mountpoint: PathBuf,
+    /// Which data path to take.
+    pub path: DataPath,
+    /// The predictor as the user wrote it, checked: `match`, `none`, or `pcm[:ps/mo/threshold]`.
+    pub predictor: String,
+    /// Where the model is kept; `None` keeps it in memory only.
+    pub model: Option<PathBuf>,
+    /// Most bytes warmed and not yet used; `None` leaves it to the daemon (a quarter of what is available).
+    pub budget: Option<u64>,
+    /// How long an open whose file is being fetched may wait for the fetch.
+    pub join_wait: Duration,
+    /// Notice changes made directly in the source, where the kernel and our rights allow.
+    pub watch: bool,
+    /// How long the kernel may keep names and attributes of a source that is not watched.
+    pub timeout: Duration,
+    /// Time between two saves of the model.
+    pub save_interval: Duration,
+    /// Refuse every change.
+    pub read_only: bool,
+    /// Let device nodes work.
+    pub dev: bool,
+    /// Honour set-ID bits and capabilities of executables.
+    pub suid: bool,
+    /// Let programs run from the mount.
+    pub exec: bool,
+    /// Keep access times.
+    pub atime: bool,
+    /// Every write is synchronous.
+    pub sync: bool,
+    /// Every change of a directory is synchronous.
+    pub dirsync: bool,
+    /// Users other than the one who mounts may use the mount.
+    pub allow_other: bool,
+    /// The kernel checks permissions from owner, group, mode and ACL.
+    pub default_permissions: bool,
+    /// What `mount` and `df` show as the source; `None` shows the source's path.
+    pub fsname: Option<String>,
+    /// The part after `fuse.` in the mount's type.
+    pub subtype: String,
+}
+
+impl Config {
+    /// The defaults for mirroring `source` at `mountpoint`.
+    ///
+    /// Both should be absolute and free of symbolic links: the model's name is made from the source's path. Root gets a mirror that hides nothing
+    /// (devices, set-ID, all users); what a user may have is what `fusermount3` grants.
+    pub fn new(source: PathBuf, mountpoint: PathBuf, surroundings: &Surroundings) -> Self {
+        Config {
+            model: surroundings.model_for(&source),
+            source,
+            mountpoint,
+            path: DataPath::Auto,
+            predictor: String::from("match"),
+            budget: None,
+            join_wait: option::JOIN_WAIT,
+            watch: true,
+            timeout: option::TIMEOUT,
+            save_interval: option::SAVE_INTERVAL,
+            read_only: false,
+            dev: surroundings.root,
+            suid: surroundings.root,
+            exec: true,
+            atime: true,
+            sync: false,
+            dirsync: false,
+            allow_other: surroundings.root,
+            default_permissions: true,
+            fsname: None,
+            subtype: String::from("augurfs"),
+        }
+    }
+
+    /// Apply one `-o` argument: options separated by commas; a comma or backslash inside a value is written
+    /// `\,` or `\\`. Where options contradict each other, the later one holds.
+    ///
+    /// # Errors
+    /// The first option that is unknown, lacks its value, or has one out of its range.
+    pub fn apply(&mut self, list: &OsStr) -> Result<(), OptionError> {
+        for word in words::split(list.as_bytes()) {
+            let (name, value) = words::assignment(&word);
+            let option = option::find(name)?;
+            option.apply(self, value)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,19 @@
-//! (under construction)
+//! What happened, in numbers: `Counters` are counted up while it happens, a `Report` is what they said at one moment.
+//!
+//! Counting must never make a request wait: counters are atomic, latencies go to one of several histograms, by thread.
+//! A report is plain data; it travels over the control socket, becomes JSON, and can be told in sentences.
+
+mod count;
+mod counters;
+mod latency;
+mod operation;
+mod report;
+mod telling;
+
+pub use count::Count;
+pub use counters::{Counters, EventCounts, OpenCounts, PrefetchCounts};
+pub use latency::Latencies;
+pub use operation::Operation;
+pub use report::{
+    Choice, Events, Footprint, Memory, ModelFile, Opens, Prefetch, Program, Report, RequestTimes, Standing,
+};

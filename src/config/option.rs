@@ -1,0 +1,315 @@
+//! The mount options, each defined once: name, form of its value, range, default, help, and what it sets.
+//!
+//! The list is the only place to add one. Names and spelling are the same in `-o`, in the help and in the README.
+
+use super::{Config, DataPath, OptionError, spelling, unit};
+use std::ffi::OsStr;
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// An open may wait this long for a fetch that is under way: long enough for a batch on a disk (some hundreds of
+/// milliseconds), short enough not to be taken for a hang.
+pub(super) const JOIN_WAIT: Duration = Duration::from_millis(300);
+/// What other FUSE file systems allow the kernel to keep, and what a user who changes the source directly will bear.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
+/// A crash loses at most this much learning.
+pub(super) const SAVE_INTERVAL: Duration = Duration::from_secs(300);
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// Below this a budget does not hold one usual file.
+const LEAST_BUDGET: u64 = 64 << 10;
+const MOST_BUDGET: u64 = 1 << 40;
+
+/// One mount option.
+pub struct MountOption {
+    /// Its name; one that ends in `*` stands for all names that begin so.
+    pub name: &'static str,
+    /// The default, in words.
+    pub default: &'static str,
+    /// What it does: one sentence without a full stop.
+    pub help: &'static str,
+    kind: Kind,
+}
+
+/// The form of the value, and where it goes.
+enum Kind {
+    Flag(fn(&mut Config)),
+    Word(&'static [&'static str], fn(&mut Config, &str)),
+    Bytes(RangeInclusive<u64>, fn(&mut Config, u64)),
+    Duration(RangeInclusive<Duration>, fn(&mut Config, Duration)),
+    Path(fn(&mut Config, PathBuf)),
+    /// Free text; the function says whether it is well formed, the text how it should look.
+    Text(&'static str, fn(&mut Config, &str) -> bool),
+    /// Meant for `mount` and `fstab`, not for us. With or without a value.
+    Ignored,
+}
+
+const fn option(name: &'static str, default: &'static str, help: &'static str, kind: Kind) -> MountOption {
+    MountOption { name, default, help, kind }
+}
+
+const fn ignored(name: &'static str) -> MountOption {
+    option(name, "", "accepted for fstab, without effect", Kind::Ignored)
+}
+
+/// Every option there is.
+pub static OPTIONS: &[MountOption] = &[
+    option(
+        "path",
+        "auto",
+        "how data reaches the application; auto picks by privilege, kernel and source",
+        Kind::Word(&["auto", "resident", "passthrough", "plain"], |c, word| c.path = data_path(word)),
+    ),
+    option(
+        "predictor",
+        "match",
+        "what learns: match, none, or pcm with partition size, order and threshold (pcm:32/2/0.3)",
+        Kind::Text("match, none, pcm or pcm:ps/mo/threshold", set_predictor),
+    ),
+    option(
+        "model",
+        "by source, below /var/lib/augurfs or $XDG_STATE_HOME/augurfs",
+        "the file what was learned is kept in, or none",
+        Kind::Path(|c, path| c.model = Some(path).filter(|p| p.as_os_str() != "none")),
+    ),
+    option(
+        "budget",
+        "a quarter of the available memory",
+        "most bytes warmed ahead and not yet used",
+        Kind::Bytes(LEAST_BUDGET..=MOST_BUDGET, |c, bytes| c.budget = Some(bytes)),
+    ),
+    option(
+        "join_wait",
+        "300ms",
+        "how long an open may wait for a fetch of its file that is under way",
+        Kind::Duration(Duration::ZERO..=Duration::from_secs(10), |c, wait| c.join_wait = wait),
+    ),
+    option(
+        "cache",
+        "kernel",
+        "whose page cache holds the data; this version knows the kernel's",
+        Kind::Word(&["kernel"], |_, _| {}),
+    ),
+    option(
+        "inode_window",
+        "0",
+        "entries of a directory whose attributes are read ahead at a look-up; this version knows 0 (off)",
+        Kind::Word(&["0"], |_, _| {}),
+    ),
+    option(
+        "watch",
+        "auto",
+        "notice changes made directly in the source, where the kernel and our rights allow",
+        Kind::Word(&["auto", "off"], |c, word| c.watch = word == "auto"),
+    ),
+    option(
+        "timeout",
+        "1s",
+        "how long the kernel may keep names and attributes of a source that is not watched",
+        Kind::Duration(Duration::ZERO..=DAY, |c, time| c.timeout = time),
+    ),
+    option(
+        "save_interval",
+        "5min",
+        "time between two saves of the model",
+        Kind::Duration(Duration::from_secs(1)..=DAY, |c, time| c.save_interval = time),
+    ),
+    option("ro", "rw", "refuse every change", Kind::Flag(|c| c.read_only = true)),
+    option("rw", "rw", "allow changes", Kind::Flag(|c| c.read_only = false)),
+    option("dev", "as root", "let device nodes work", Kind::Flag(|c| c.dev = true)),
+    option("nodev", "as a user", "device nodes do not work", Kind::Flag(|c| c.dev = false)),
+    option("suid", "as root", "honour set-ID bits of programs", Kind::Flag(|c| c.suid = true)),
+    option("nosuid", "as a user", "ignore set-ID bits of programs", Kind::Flag(|c| c.suid = false)),
+    option("exec", "exec", "let programs run from the mount", Kind::Flag(|c| c.exec = true)),
+    option("noexec", "exec", "no program runs from the mount", Kind::Flag(|c| c.exec = false)),
+    option("atime", "atime", "keep access times as the source does", Kind::Flag(|c| c.atime = true)),
+    option("noatime", "atime", "do not keep access times", Kind::Flag(|c| c.atime = false)),
+    option("sync", "async", "every write is synchronous", Kind::Flag(|c| c.sync = true)),
+    option("async", "async", "writes are synchronous on request only", Kind::Flag(|c| c.sync = false)),
+    option("dirsync", "", "every change of a directory is synchronous", Kind::Flag(|c| c.dirsync = true)),
+    option("allow_other", "as root", "all users may use the mount", Kind::Flag(|c| c.allow_other = true)),
+    option(
+        "default_permissions",
+        "always on",
+        "the kernel checks permissions",
+        Kind::Flag(|c| c.default_permissions = true),
+    ),
+    option(
+        "fsname",
+        "the source's path",
+        "what mount and df show as the source",
+        Kind::Text("some text", |c, text| {
+            c.fsname = Some(text.to_owned());
+            !text.is_empty()
+        }),
+    ),
+    option(
+        "subtype",
+        "augurfs",
+        "the mount's type after 'fuse.'; the other commands find only augurfs",
+        Kind::Text("a word of letters, digits, _ and -", |c, text| {
+            c.subtype = text.to_owned();
+            !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+        }),
+    ),
+    ignored("defaults"),
+    ignored("auto"),
+    ignored("noauto"),
+    ignored("user"),
+    ignored("users"),
+    ignored("nouser"),
+    ignored("owner"),
+    ignored("group"),
+    ignored("nofail"),
+    ignored("_netdev"),
+    ignored("comment"),
+    ignored("x-*"),
+];
+
+/// The option of that name.
+pub(super) fn find(name: impl AsRef<str>) -> Result<&'static MountOption, OptionError> {
+    let name = name.as_ref();
+    OPTIONS.iter().find(|option| option.is_called(name)).ok_or_else(|| OptionError::Unknown {
+        name: name.to_owned(),
+        suggestion: spelling::nearest(name, OPTIONS.iter().map(|option| option.name)),
+    })
+}
+
+impl MountOption {
+    /// What stands after the equals sign, as in the help; `None` for a flag.
+    pub fn value(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Flag(_) | Kind::Ignored => None,
+            Kind::Word(words, _) => Some(words.join("|")),
+            Kind::Bytes(..) => Some("BYTES".into()),
+            Kind::Duration(..) => Some("DURATION".into()),
+            Kind::Path(_) => Some("PATH".into()),
+            Kind::Text(..) => Some("TEXT".into()),
+        }
+    }
+
+    /// Smallest and largest value, as the user would write them, where there are such.
+    pub fn range(&self) -> Option<(String, String)> {
+        match &self.kind {
+            Kind::Bytes(range, _) => Some((unit::show_bytes(*range.start()), unit::show_bytes(*range.end()))),
+            Kind::Duration(range, _) => {
+                Some((unit::show_duration(*range.start()), unit::show_duration(*range.end())))
+            }
+            _ => None,
+        }
+    }
+
+    /// Is it there only because `fstab` may contain it?
+    pub fn is_ignored(&self) -> bool {
+        matches!(self.kind, Kind::Ignored)
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.name.strip_suffix('*').is_some_and(|start| name.starts_with(start))
+    }
+
+    /// Set what this option sets.
+    pub(super) fn apply(&self, config: &mut Config, value: Option<&[u8]>) -> Result<(), OptionError> {
+        match (&self.kind, value) {
+            (Kind::Ignored, _) => Ok(()),
+            (Kind::Flag(set), None) => {
+                set(config);
+                Ok(())
+            }
+            (Kind::Flag(_), Some(_)) => Err(OptionError::Superfluous { name: self.name }),
+            (_, None | Some(b"")) => Err(OptionError::Missing { name: self.name, value: self.placeholder() }),
+            (Kind::Path(set), Some(value)) => {
+                set(config, PathBuf::from(OsStr::from_bytes(value)));
+                Ok(())
+            }
+            (_, Some(value)) => self.apply_text(config, &String::from_utf8_lossy(value)),
+        }
+    }
+
+    fn apply_text(&self, config: &mut Config, text: &str) -> Result<(), OptionError> {
+        match &self.kind {
+            Kind::Word(words, set) if words.contains(&text) => set(config, text),
+            Kind::Word(words, _) => {
+                return Err(OptionError::Choice {
+                    name: self.name,
+                    got: text.into(),
+                    choices: words.join(", "),
+                });
+            }
+            Kind::Bytes(range, set) => set(config, self.within(text, unit::bytes(text), range)?),
+            Kind::Duration(range, set) => set(config, self.within(text, unit::duration(text), range)?),
+            Kind::Text(_, set) if set(config, text) => {}
+            _ => return Err(self.misformed(text)),
+        }
+        Ok(())
+    }
+
+    fn within<T: PartialOrd>(
+        &self,
+        got: &str,
+        value: Option<T>,
+        range: &RangeInclusive<T>,
+    ) -> Result<T, OptionError> {
+        let value = value.ok_or_else(|| self.misformed(got))?;
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        let (least, most) = self.range().unwrap_or_default();
+        Err(OptionError::Range { name: self.name, got: got.into(), least, most })
+    }
+
+    fn misformed(&self, got: &str) -> OptionError {
+        OptionError::Form { name: self.name, got: got.into(), form: self.form() }
+    }
+
+    fn form(&self) -> &'static str {
+        match &self.kind {
+            Kind::Bytes(..) => unit::BYTES_FORM,
+            Kind::Duration(..) => unit::DURATION_FORM,
+            Kind::Text(form, _) => form,
+            _ => "it as the help says",
+        }
+    }
+
+    fn placeholder(&self) -> &'static str {
+        match &self.kind {
+            Kind::Bytes(..) => "BYTES",
+            Kind::Duration(..) => "DURATION",
+            Kind::Path(_) => "PATH",
+            Kind::Word([only], _) => only,
+            _ => "WORD",
+        }
+    }
+}
+
+fn data_path(word: &str) -> DataPath {
+    match word {
+        "resident" => DataPath::Resident,
+        "passthrough" => DataPath::Passthrough,
+        "plain" => DataPath::Plain,
+        _ => DataPath::Auto,
+    }
+}
+
+/// Looks at the outer form only; the predictors know what their parameters mean.
+fn set_predictor(config: &mut Config, text: &str) -> bool {
+    config.predictor = text.to_owned();
+    match text.split_once(':') {
+        None => matches!(text, "match" | "none" | "pcm"),
+        Some(("pcm", parameters)) => pcm_parameters(parameters).is_some(),
+        Some(_) => false,
+    }
+}
+
+/// `ps/mo/threshold`: a partition holds at least its root and one child, order is at least 1, a likelihood is at most 1.
+fn pcm_parameters(text: &str) -> Option<()> {
+    let mut parts = text.split('/');
+    let (size, order, threshold) = (parts.next()?, parts.next()?, parts.next()?);
+    let size: u32 = size.parse().ok()?;
+    let order: u32 = order.parse().ok()?;
+    let threshold: f64 = threshold.parse().ok()?;
+    let good = size >= 2 && order >= 1 && threshold > 0.0 && threshold <= 1.0 && parts.next().is_none();
+    good.then_some(())
+}

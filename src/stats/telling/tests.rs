@@ -1,0 +1,113 @@
+//! Golden texts. The JSON one is the contract with scripts: a change to it needs a line in the CHANGELOG.
+
+use super::super::report::{Choice, Events, Footprint, Memory, ModelFile};
+use super::*;
+use std::collections::BTreeMap;
+
+fn busy() -> Report {
+    let standing = Standing {
+        version: "0.1.0".into(),
+        source: "/srv/tree".into(),
+        mountpoint: "/mnt/tree".into(),
+        pid: 42,
+        uptime_s: 90,
+        path: Choice { active: "resident".into(), reason: "root mounts a tree".into() },
+        cache: "kernel".into(),
+        passthrough: Choice { active: false, reason: "opens never reach the daemon".into() },
+        prefetching: Choice { active: true, reason: "a predictor is at work".into() },
+        predictor: Footprint { name: "match".into(), files: 600, nodes: 1200, bytes: 65536 },
+        memory: Memory { rss_bytes: 9 << 20, budget_bytes: 64 << 20 },
+        model: ModelFile { path: Some("/var/lib/augurfs/x.model".into()), saved_at: None },
+    };
+    Report {
+        standing,
+        events: Events { seen: 99, lost: 1 },
+        opens: Opens { total: 10, hit: 6, partial: 1, miss: 2 },
+        prefetch: Prefetch {
+            jobs: 9,
+            files: 8,
+            bytes: 8192,
+            used_bytes: 6144,
+            late_bytes: 1024,
+            wasted_bytes: 512,
+            in_flight_bytes: 256,
+            files_in_time: 6,
+            files_late: 1,
+            files_wasted: 1,
+            armed: 3,
+        },
+        invalidations: 2,
+        programs: vec![Program { name: "grep".into(), opens: 10, hit: 6, partial: 1, miss: 2 }],
+        requests: BTreeMap::from([
+            ("lookup".into(), RequestTimes { count: 5, p50: 4.1, p99: 80.0 }),
+            ("read".into(), RequestTimes { count: 20, p50: 9.0, p99: 1200.5 }),
+        ]),
+    }
+}
+
+#[test]
+fn a_busy_mount_in_words() {
+    let golden = "\
+/mnt/tree mirrors /srv/tree since 1.5min (augurfs 0.1.0, process 42).
+Data path: resident, because root mounts a tree.
+Kernel passthrough: off, because opens never reach the daemon.
+Predictor match knows 600 files (1200 entries, 64K of memory); the daemon holds 9M of memory.
+The model will be saved in /var/lib/augurfs/x.model.
+
+Of 10 opens, 6 (60%) found everything in memory, 1 part of it, 2 nothing; 1 were not looked at.
+Fetched ahead: 8 files, 8K, by 9 jobs (budget 64M).
+
+                  files     bytes
+  in time             6        6K
+  late                1        1K
+  wasted              1       512
+  waiting             3
+  on the way                  256
+
+1 of 100 accesses were lost on the way to the predictor.
+
+The source changed below the mount: 2 things were forgotten.
+
+  program             opens      hit  partial     miss
+  grep                   10        6        1        2
+
+  request             count      p50      p99   (microseconds)
+  read                   20      9.0   1200.5
+  lookup                  5      4.1     80.0
+";
+    assert_eq!(busy().to_string(), golden);
+}
+
+#[test]
+fn a_fresh_mount_in_words() {
+    let mut report = Report { standing: busy().standing, ..Report::default() };
+    report.standing.model.path = None;
+    report.standing.prefetching = Choice { active: false, reason: "the predictor is none".into() };
+    let text = report.to_string();
+    let golden = "The model is kept in memory only.
+
+No file has been opened yet.
+Nothing is fetched ahead, because the predictor is none.
+";
+    assert!(text.ends_with(golden), "{text}");
+}
+
+#[test]
+fn long_lists_are_cut() {
+    let mut report = busy();
+    report.programs = vec![Program::default(); MOST_ROWS + 3];
+    assert!(report.to_string().contains("\n  and 3 more\n"));
+}
+
+#[test]
+fn the_json_shape() {
+    let golden = r#"{"version":"0.1.0","source":"/srv/tree","mountpoint":"/mnt/tree","pid":42,"uptime_s":90,"path":{"active":"resident","reason":"root mounts a tree"},"cache":"kernel","passthrough":{"active":false,"reason":"opens never reach the daemon"},"prefetching":{"active":true,"reason":"a predictor is at work"},"predictor":{"name":"match","files":600,"nodes":1200,"bytes":65536},"memory":{"rss_bytes":9437184,"budget_bytes":67108864},"model":{"path":"/var/lib/augurfs/x.model","saved_at":null},"events":{"seen":99,"lost":1},"opens":{"total":10,"hit":6,"partial":1,"miss":2},"prefetch":{"jobs":9,"files":8,"bytes":8192,"used_bytes":6144,"late_bytes":1024,"wasted_bytes":512,"in_flight_bytes":256,"files_in_time":6,"files_late":1,"files_wasted":1,"armed":3},"invalidations":2,"programs":[{"name":"grep","opens":10,"hit":6,"partial":1,"miss":2}],"requests":{"lookup":{"count":5,"p50":4.1,"p99":80.0},"read":{"count":20,"p50":9.0,"p99":1200.5}}}"#;
+    assert_eq!(serde_json::to_string(&busy()).unwrap(), golden);
+    assert_eq!(serde_json::from_str::<Report>(golden).unwrap(), busy());
+}
+
+#[test]
+fn an_older_daemons_report_can_be_read() {
+    let report: Report = serde_json::from_str(r#"{"version":"0.0.1","opens":{"total":3}}"#).unwrap();
+    assert_eq!((report.standing.version.as_str(), report.opens.total, report.opens.hit), ("0.0.1", 3, 0));
+}
