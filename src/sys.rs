@@ -5,4 +5,8 @@
 //! it is sound. Nothing in here knows the words of the layers above.
 #![allow(unsafe_code)]
 
+pub mod cachestat;
+pub mod fanotify;
+pub mod fiemap;
 pub mod handle;
+pub mod proc;
