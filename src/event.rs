@@ -70,3 +70,23 @@ pub struct Origin {
     /// The job it belongs to.
     pub group: GroupId,
 }
+
+/// What is known of a file's place on the device and its size; used for order and budget only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Inode number in the source; 0 when nothing is known.
+    pub inode: u64,
+    /// Size in bytes (as of the last look).
+    pub size: u64,
+    /// Byte address of the first extent on the device, 0 when unknown.
+    pub extent: u64,
+    /// Is it a directory?
+    pub directory: bool,
+}
+
+impl Facts {
+    /// Has anybody looked at this file?
+    pub fn known(&self) -> bool {
+        self.inode != 0
+    }
+}

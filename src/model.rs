@@ -1,1 +1,3 @@
-//! (under construction)
+//! The model file: what was learned, kept from mount to mount.
+
+pub mod codec;
