@@ -58,7 +58,12 @@ impl Session {
     ///
     /// # Errors
     /// What opening /dev/fuse, mount(2) or fusermount3 gives.
-    pub fn mount(mirror: Arc<Mirror>, config: &Config, path: DataPath, counters: Arc<Counters>) -> io::Result<Self> {
+    pub fn mount(
+        mirror: Arc<Mirror>,
+        config: &Config,
+        path: DataPath,
+        counters: Arc<Counters>,
+    ) -> io::Result<Self> {
         let backings = Arc::new(Backings::new(path == DataPath::Passthrough));
         let desk = Desk { mirror, pool: Pool::new(), path, backings: backings.clone(), counters };
         let adapter = Adapter { desk };
@@ -94,10 +99,7 @@ impl Session {
 /// Mounts with mount(2); the open device comes back.
 fn mount_as_root(config: &Config) -> io::Result<OwnedFd> {
     let device = OpenOptions::new().read(true).write(true).open("/dev/fuse")?;
-    let mut data = format!(
-        "fd={},rootmode=40000,user_id=0,group_id=0",
-        device.as_raw_fd()
-    );
+    let mut data = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
     if config.default_permissions {
         data.push_str(",default_permissions");
     }

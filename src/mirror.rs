@@ -99,7 +99,12 @@ impl Mirror {
     ///
     /// # Errors
     /// What statx gives for the directory.
-    pub fn new(root: Arc<OwnedFd>, names: Arc<Mutex<Names>>, live: Arc<Live>, timeout: Duration) -> Result<Self> {
+    pub fn new(
+        root: Arc<OwnedFd>,
+        names: Arc<Mutex<Names>>,
+        live: Arc<Live>,
+        timeout: Duration,
+    ) -> Result<Self> {
         let source = Source::new(root)?;
         let handle = source.handle_of(&*source.root(), source.root_key());
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);

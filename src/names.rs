@@ -239,7 +239,11 @@ impl Names {
         let parent = FileId(reader.below(self.entries.len() as u64, "the number of a parent")? as u32);
         let wrong = reader.error("a name, possible and unlike its siblings");
         let name = reader.bytes("a name")?;
-        if kind > 2 || parent == id || !possible(name) || !self.room(name.len()) || self.slot(parent, name).is_some()
+        if kind > 2
+            || parent == id
+            || !possible(name)
+            || !self.room(name.len())
+            || self.slot(parent, name).is_some()
         {
             return Err(wrong);
         }

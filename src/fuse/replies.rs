@@ -25,7 +25,12 @@ pub(crate) fn looked_up(reply: ReplyEntry, result: Result<Entry>, negative: Dura
 pub(crate) fn entry(reply: ReplyEntry, result: Result<Entry>) {
     match result {
         Ok(e) => {
-            reply.entry_with_ttls(&e.fresh.attr, &e.fresh.entry, &file_attr(&e.attr), Generation(e.generation));
+            reply.entry_with_ttls(
+                &e.fresh.attr,
+                &e.fresh.entry,
+                &file_attr(&e.attr),
+                Generation(e.generation),
+            );
         }
         Err(e) => reply.error(errno(e)),
     }

@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, StatVfs, Timespec, Timestamps, Uid, UTIME_NOW, UTIME_OMIT, XattrFlags};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, StatVfs, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
+};
 
 use super::attr::{Attr, Time};
 use super::descriptors::Purpose;
@@ -89,8 +91,7 @@ impl Mirror {
         {
             return rustix::fs::ftruncate(&file, size);
         }
-        let file =
-            self.descriptors.lend(&self.source, &self.inodes, inode, Purpose::Write, How::MayBlock)?;
+        let file = self.descriptors.lend(&self.source, &self.inodes, inode, Purpose::Write, How::MayBlock)?;
         rustix::fs::ftruncate(&file, size)
     }
 

@@ -21,11 +21,8 @@ use crate::sys::cachestat;
 
 /// Flags of open(2) that have had their effect in the kernel above us, or must not reach the source.
 /// Direct reads and writes of the mount are served from the source's page cache, which is coherent.
-const CONSUMED: OFlags = OFlags::CREATE
-    .union(OFlags::EXCL)
-    .union(OFlags::TRUNC)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::DIRECT);
+const CONSUMED: OFlags =
+    OFlags::CREATE.union(OFlags::EXCL).union(OFlags::TRUNC).union(OFlags::NOCTTY).union(OFlags::DIRECT);
 
 /// An open file.
 #[derive(Debug)]
@@ -207,9 +204,8 @@ impl Mirror {
         let target = self.file(&to, to_handle, Purpose::Write, How::MayBlock)?;
         let (mut from_at, mut to_at) = (from_offset, to_offset);
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        let copied =
-            rustix::fs::copy_file_range(&source, Some(&mut from_at), &target, Some(&mut to_at), len)
-                .map_err(not_enosys)?;
+        let copied = rustix::fs::copy_file_range(&source, Some(&mut from_at), &target, Some(&mut to_at), len)
+            .map_err(not_enosys)?;
         self.note(who, &to, Op::Write, Residency::Unknown);
         Ok(copied)
     }

@@ -39,7 +39,7 @@ struct Lent {
 /// What a file was opened for: descriptors for reading and for writing are held apart, because the
 /// latter are closed as soon as the last writer closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Purpose {
+pub(super) enum Purpose {
     /// Reading.
     Read,
     /// Writing at given places.
@@ -60,15 +60,16 @@ impl Purpose {
 
 /// The descriptors held for a while.
 #[derive(Debug)]
-pub struct Descriptors {
+pub(super) struct Descriptors {
     directories: Mutex<LruCache<u64, Arc<OwnedFd>>>,
     files: Mutex<LruCache<(u64, Purpose), Lent>>,
 }
 
 impl Descriptors {
     /// None held yet; `limit` is the process's limit on descriptors.
-    pub fn new(limit: u64) -> Self {
-        let room = |most: usize| NonZeroUsize::new(most.min((limit / 8) as usize)).unwrap_or(NonZeroUsize::MIN);
+    pub(super) fn new(limit: u64) -> Self {
+        let room =
+            |most: usize| NonZeroUsize::new(most.min((limit / 8) as usize)).unwrap_or(NonZeroUsize::MIN);
         Descriptors {
             directories: Mutex::new(LruCache::new(room(DIRECTORIES))),
             files: Mutex::new(LruCache::new(room(FILES))),
@@ -79,7 +80,13 @@ impl Descriptors {
     ///
     /// # Errors
     /// `EAGAIN` when `how` forbids to block and it is not at hand; `ESTALE` when the inode has gone.
-    pub fn location(&self, source: &Source, inodes: &Inodes, inode: &Inode, how: How) -> Result<Arc<OwnedFd>> {
+    pub(super) fn location(
+        &self,
+        source: &Source,
+        inodes: &Inodes,
+        inode: &Inode,
+        how: How,
+    ) -> Result<Arc<OwnedFd>> {
         if inode.nodeid == ROOT {
             return Ok(source.root());
         }
@@ -139,7 +146,14 @@ impl Descriptors {
     ///
     /// # Errors
     /// As [`Descriptors::location`], and open's own.
-    pub fn open(&self, source: &Source, inodes: &Inodes, inode: &Inode, flags: OFlags, how: How) -> Result<OwnedFd> {
+    pub(super) fn open(
+        &self,
+        source: &Source,
+        inodes: &Inodes,
+        inode: &Inode,
+        flags: OFlags,
+        how: How,
+    ) -> Result<OwnedFd> {
         if how == How::MayBlock
             && inode.pin().is_none()
             && let Some(handle) = inode.handle()
@@ -159,7 +173,7 @@ impl Descriptors {
     ///
     /// # Errors
     /// As [`Descriptors::open`].
-    pub fn lend(
+    pub(super) fn lend(
         &self,
         source: &Source,
         inodes: &Inodes,
@@ -180,7 +194,7 @@ impl Descriptors {
     }
 
     /// Closes what is held for writing to `nodeid`: its last writer has closed it.
-    pub fn closed_after_write(&self, nodeid: u64) {
+    pub(super) fn closed_after_write(&self, nodeid: u64) {
         let mut closed = Vec::new();
         let mut files = self.files.lock();
         for purpose in [Purpose::Write, Purpose::Append] {
@@ -190,14 +204,14 @@ impl Descriptors {
     }
 
     /// Closes everything held for `nodeid`: it has gone, or another file has taken its number.
-    pub fn drop_all(&self, nodeid: u64) {
+    pub(super) fn drop_all(&self, nodeid: u64) {
         self.closed_after_write(nodeid);
         let _file = self.files.lock().pop(&(nodeid, Purpose::Read));
         let _directory = self.directories.lock().pop(&nodeid);
     }
 
     /// Closes regular files that have not been used for a moment. True when none is left.
-    pub fn sweep(&self) -> bool {
+    pub(super) fn sweep(&self) -> bool {
         let mut closed = Vec::new();
         let mut files = self.files.lock();
         while let Some((_, lent)) = files.peek_lru() {

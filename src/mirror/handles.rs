@@ -14,14 +14,14 @@ use super::Result;
 
 /// The open files.
 #[derive(Debug, Default)]
-pub struct Handles {
+pub(super) struct Handles {
     next: AtomicU64,
     open: RwLock<HashMap<u64, Arc<OwnedFd>>>,
 }
 
 impl Handles {
     /// Enters an open file; its handle comes back.
-    pub fn enter(&self, file: Arc<OwnedFd>) -> u64 {
+    pub(super) fn enter(&self, file: Arc<OwnedFd>) -> u64 {
         let handle = 1 + self.next.fetch_add(1, Ordering::Relaxed);
         self.open.write().insert(handle, file);
         handle
@@ -31,12 +31,12 @@ impl Handles {
     ///
     /// # Errors
     /// `EBADF` when there is none.
-    pub fn get(&self, handle: u64) -> Result<Arc<OwnedFd>> {
+    pub(super) fn get(&self, handle: u64) -> Result<Arc<OwnedFd>> {
         self.open.read().get(&handle).cloned().ok_or(Errno::BADF)
     }
 
     /// Takes a handle out of use; the file closes when the last request that uses it is done.
-    pub fn release(&self, handle: u64) {
+    pub(super) fn release(&self, handle: u64) {
         let _closed = self.open.write().remove(&handle);
     }
 }

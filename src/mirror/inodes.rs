@@ -180,13 +180,22 @@ pub struct Inodes {
 impl Inodes {
     /// A table that knows the root only.
     pub fn new(root: Key, handle: Option<FileHandle>) -> Self {
-        let found =
-            Found { key: root, kind: FileType::Directory, handle, place: Place { parent: ROOT, name: [].into() } };
+        let found = Found {
+            key: root,
+            kind: FileType::Directory,
+            handle,
+            place: Place { parent: ROOT, name: [].into() },
+        };
         let root = Arc::new(Inode::new(ROOT, found, 0));
-        root.set_file(crate::names::ROOT);
+        root.set_file(FileId::ROOT);
         let mut nodes = Nodes::default();
         nodes.insert(root.clone());
-        Inodes { root, nodes: RwLock::new(nodes), devices: Mutex::new(Vec::new()), generations: AtomicU64::new(0) }
+        Inodes {
+            root,
+            nodes: RwLock::new(nodes),
+            devices: Mutex::new(Vec::new()),
+            generations: AtomicU64::new(0),
+        }
     }
 
     /// The root.

@@ -31,7 +31,7 @@ struct Covered {
 
 /// The source, opened before anything is mounted.
 #[derive(Debug)]
-pub struct Source {
+pub(super) struct Source {
     root: Arc<OwnedFd>,
     root_key: Key,
     /// A directory on each further device, for opening by handle.
@@ -45,11 +45,10 @@ impl Source {
     ///
     /// # Errors
     /// What statx gives.
-    pub fn new(root: Arc<OwnedFd>) -> Result<Self> {
+    pub(super) fn new(root: Arc<OwnedFd>) -> Result<Self> {
         let stat = stat_fd(&root)?;
-        let handles = FileHandle::of_fd(&root)
-            .and_then(|(handle, _)| handle.open(&root, OFlags::PATH))
-            .is_ok();
+        let handles =
+            FileHandle::of_fd(&root).and_then(|(handle, _)| handle.open(&root, OFlags::PATH)).is_ok();
         Ok(Source {
             root_key: Key::of(&stat),
             root,
@@ -60,22 +59,22 @@ impl Source {
     }
 
     /// The root directory.
-    pub fn root(&self) -> Arc<OwnedFd> {
+    pub(super) fn root(&self) -> Arc<OwnedFd> {
         self.root.clone()
     }
 
     /// Identity of the root directory.
-    pub fn root_key(&self) -> Key {
+    pub(super) fn root_key(&self) -> Key {
         self.root_key
     }
 
     /// Can inodes be opened by handle here? (Needs the right to, and a file system that has them.)
-    pub fn has_handles(&self) -> bool {
+    pub(super) fn has_handles(&self) -> bool {
         self.handles
     }
 
     /// Says which device number our own mount got, and what its mountpoint is without it.
-    pub fn cover(&self, dev: u64, below: Arc<OwnedFd>) {
+    pub(super) fn cover(&self, dev: u64, below: Arc<OwnedFd>) {
         // Once per mount; a second call would be a bug of the caller and changes nothing.
         let _ = self.covered.set(Covered { dev, below });
     }
@@ -84,7 +83,7 @@ impl Source {
     ///
     /// # Errors
     /// `EAGAIN` when `how` forbids to block and the answer is not in memory; else open's own.
-    pub fn locate(&self, dir: impl AsFd, name: &OsStr, how: How) -> Result<OwnedFd> {
+    pub(super) fn locate(&self, dir: impl AsFd, name: &OsStr, how: How) -> Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match how {
             // Another mount may be our own or a dead network: not for the thread that must not block.
@@ -115,7 +114,7 @@ impl Source {
     }
 
     /// The lasting name of what `fd` refers to, where there is one.
-    pub fn handle_of(&self, fd: &OwnedFd, key: Key) -> Option<FileHandle> {
+    pub(super) fn handle_of(&self, fd: &OwnedFd, key: Key) -> Option<FileHandle> {
         if !self.handles || (key.dev != self.root_key.dev && !self.knows_device(fd, key.dev)) {
             return None;
         }
@@ -142,14 +141,15 @@ impl Source {
     ///
     /// # Errors
     /// `ESTALE` when it has gone, or its device has; else open's own.
-    pub fn open_handle(&self, handle: &FileHandle, dev: u64, flags: OFlags) -> Result<OwnedFd> {
-        let by = if dev == self.root_key.dev { Some(self.root()) } else { self.devices.lock().get(&dev).cloned() };
+    pub(super) fn open_handle(&self, handle: &FileHandle, dev: u64, flags: OFlags) -> Result<OwnedFd> {
+        let by =
+            if dev == self.root_key.dev { Some(self.root()) } else { self.devices.lock().get(&dev).cloned() };
         handle.open(by.ok_or(Errno::STALE)?, flags).map_err(errno)
     }
 }
 
 /// The kernel's own error number in a standard library error.
-pub fn errno(error: std::io::Error) -> Errno {
+pub(super) fn errno(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
@@ -157,12 +157,12 @@ pub fn errno(error: std::io::Error) -> Errno {
 ///
 /// # Errors
 /// What statx gives.
-pub fn stat_fd(fd: impl AsFd) -> Result<Statx> {
+pub(super) fn stat_fd(fd: impl AsFd) -> Result<Statx> {
     rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, WANTED)
 }
 
 /// A path that names what `fd` refers to, for calls that do not take an `O_PATH` descriptor.
-pub fn proc_path(fd: BorrowedFd<'_>) -> CString {
+pub(super) fn proc_path(fd: BorrowedFd<'_>) -> CString {
     use std::os::fd::AsRawFd;
     let text = format!("/proc/self/fd/{}", fd.as_raw_fd());
     CString::new(text).unwrap_or_default()
@@ -172,7 +172,7 @@ pub fn proc_path(fd: BorrowedFd<'_>) -> CString {
 ///
 /// # Errors
 /// What open gives.
-pub fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
+pub(super) fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
     let flags = (flags | OFlags::CLOEXEC) - OFlags::NOFOLLOW;
     rustix::fs::open(proc_path(fd), flags, Mode::empty())
 }
@@ -181,6 +181,6 @@ pub fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
 ///
 /// # Errors
 /// `EINVAL` for a name with a NUL in it.
-pub fn c_name(name: &OsStr) -> Result<CString> {
+pub(super) fn c_name(name: &OsStr) -> Result<CString> {
     CString::new(name.as_bytes()).map_err(|_| Errno::INVAL)
 }

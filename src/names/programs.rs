@@ -61,7 +61,8 @@ impl Programs {
         let mut programs = Programs::new();
         for expected in 0..reader.count("the number of programs")? {
             let at = reader.error("a program's identity, unlike the others");
-            let identity = std::str::from_utf8(reader.bytes("a program's identity")?).map_err(|_| at.clone())?;
+            let identity =
+                std::str::from_utf8(reader.bytes("a program's identity")?).map_err(|_| at.clone())?;
             if programs.intern(identity).index() != expected {
                 return Err(at);
             }

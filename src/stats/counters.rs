@@ -11,7 +11,7 @@ const MOST_PROGRAMS: usize = 500;
 const OTHERS: &str = "(others)";
 
 /// The numbers of one mount. Shared by all its threads.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Counters {
     /// Request times by kind.
     pub latencies: Latencies,

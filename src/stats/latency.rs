@@ -22,6 +22,7 @@ const MOST_NANOS: u64 = 60_000_000_000;
 type Shard = Mutex<[Option<Box<Histogram<u64>>>; Operation::ALL.len()]>;
 
 /// Request times by kind of request.
+#[derive(Debug)]
 pub struct Latencies {
     shards: [Shard; SHARDS],
 }
