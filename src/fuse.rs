@@ -1,1 +1,3 @@
 //! (under construction)
+
+pub mod slow;
