@@ -69,8 +69,10 @@ fn say(text: &str) -> anyhow::Result<()> {
 }
 
 /// Warnings look like every other sentence of ours. `RUST_LOG` asks for more.
+///
+/// The FUSE library warns of unmounts that somebody else was quicker to do: nobody can do anything about these.
 fn start_log() {
-    let quiet = env_logger::Env::default().default_filter_or("warn");
+    let quiet = env_logger::Env::default().default_filter_or("warn,fuser=error");
     let _ = env_logger::Builder::from_env(quiet)
         .format(|out, record| writeln!(out, "augurfs: {}", record.args()))
         // A second initialisation, as in tests, is no harm.

@@ -17,7 +17,7 @@ pub(super) fn mount(words: Mount) -> anyhow::Result<u8> {
     if !words.foreground {
         return background(&words, &config).context("cannot mount");
     }
-    let readiness = Readiness::of_process().context("cannot mount")?;
+    let readiness = Readiness::of_process().map_err(MountError::Session).context("cannot mount")?;
     run::mount(config, readiness).context("cannot mount")?;
     Ok(0)
 }
@@ -40,7 +40,8 @@ fn options(config: &mut Config, lists: &[OsString]) -> Result<(), OptionError> {
 }
 
 fn background(words: &Mount, config: &Config) -> anyhow::Result<u8> {
-    let mut arguments: Vec<OsString> = vec![config.source.clone().into(), config.mountpoint.clone().into(), "-f".into()];
+    let mut arguments: Vec<OsString> =
+        vec![config.source.clone().into(), config.mountpoint.clone().into(), "-f".into()];
     for list in &words.options {
         arguments.extend(["-o".into(), list.clone()]);
     }
@@ -61,7 +62,8 @@ pub(super) fn unmount(mountpoint: &Path) -> anyhow::Result<u8> {
 }
 
 pub(super) fn stats(mountpoint: &Path, json: bool) -> anyhow::Result<u8> {
-    let Response::Stats { report } = control::ask(mountpoint, Request::Stats).context("no statistics")? else {
+    let Response::Stats { report } = control::ask(mountpoint, Request::Stats).context("no statistics")?
+    else {
         complain("no statistics: the daemon answered another question");
         return Ok(FAILURE);
     };

@@ -1,6 +1,7 @@
 //! What can be written on the command line.
 
 use super::options;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +11,9 @@ const COMMANDS_NOTE: &str = "A SOURCE that is named like a command is written wi
 /// Mirror a directory, learn in which order programs open its files, and warm the next ones.
 #[derive(Debug, Parser)]
 #[command(name = "augurfs", version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-#[command(override_usage = "augurfs SOURCE MOUNTPOINT [-f] [-o OPTION[=VALUE],...]\n       augurfs COMMAND ...")]
+#[command(
+    override_usage = "augurfs SOURCE MOUNTPOINT [-f] [-o OPTION[=VALUE],...]\n       augurfs COMMAND ..."
+)]
 #[command(subcommand_value_name = "COMMAND", disable_help_subcommand = true, max_term_width = 110)]
 pub(super) struct Words {
     #[command(subcommand)]
@@ -89,6 +92,10 @@ impl Verdict {
 
     /// The first paragraph of what clap says, in one line.
     fn sentence(&self) -> String {
+        // clap takes any third word for a command in the wrong place.
+        if let Some(ContextValue::String(word)) = self.0.get(ContextKind::InvalidSubcommand) {
+            return format!("unexpected argument '{word}' found");
+        }
         let text = self.0.render().to_string();
         let paragraph: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
         paragraph.join(" ").trim_start_matches("error: ").to_owned()
@@ -123,7 +130,10 @@ mod tests {
     #[test]
     fn commands() {
         assert!(matches!(words("unmount mnt").unwrap().command, Some(Command::Unmount(_))));
-        assert!(matches!(words("stats mnt --json").unwrap().command, Some(Command::Stats(Stats { json: true, .. }))));
+        assert!(matches!(
+            words("stats mnt --json").unwrap().command,
+            Some(Command::Stats(Stats { json: true, .. }))
+        ));
         assert!(matches!(words("demo").unwrap().command, Some(Command::Demo)));
         let mount = words("./stats mnt").unwrap();
         assert!(mount.command.is_none() && mount.mount.source == Some("./stats".into()));

@@ -5,7 +5,7 @@
 
 use super::MountError;
 use crate::config::Config;
-use crate::live::control;
+use crate::live::control::{self, Request};
 use crate::sys::mountinfo;
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -19,8 +19,8 @@ use std::time::Duration;
 
 const SOURCE: &str = "source";
 const MOUNTPOINT: &str = "mountpoint";
-/// A directory that takes longer to be looked at belongs to a file system that hangs. Disks spin up within ten seconds.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// A directory that takes longer to be looked at belongs to a file system that hangs. Even a sleeping disk has spun up by then.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Looks at the directory to mirror and gives its path without links.
 ///
@@ -38,10 +38,17 @@ pub fn source(path: &Path) -> Result<PathBuf, MountError> {
 /// It is missing, no directory, or has one of our mounts on it.
 pub fn mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     let place = control::resolve(path);
+    // A daemon that answers is asked rather than its mount, which may be slow.
+    if control::ask(&place, Request::Stats).is_ok() {
+        return Err(MountError::Occupied { path: place });
+    }
     // Mounts may lie on each other; each round removes a dead one.
     while let Err(error) = directory(MOUNTPOINT, &place) {
         match error {
-            Trouble::Dead => detach(&place)?,
+            Trouble::Dead => {
+                log::warn!("removing the mount that a daemon which has died left on {}", place.display());
+                detach(&place)?;
+            }
             other => return Err(other.about(MOUNTPOINT, path)),
         }
     }
@@ -51,16 +58,24 @@ pub fn mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     }
 }
 
-/// Checks what the mount will need: the device, the right to use it, and a place for the model.
+/// Checks what any mount needs: the device, and the right to use it.
+///
+/// # Errors
+/// The first thing that is not there.
+pub fn fuse() -> Result<(), MountError> {
+    device(Path::new("/dev/fuse"))?;
+    if !rustix::process::geteuid().is_root() && fusermount().is_none() {
+        return Err(MountError::NoFusermount);
+    }
+    Ok(())
+}
+
+/// Checks what this mount will need: `fuse`, and a place for the model.
 ///
 /// # Errors
 /// The first thing that is not there.
 pub fn rights(config: &Config) -> Result<(), MountError> {
-    let root = rustix::process::geteuid().is_root();
-    device(Path::new("/dev/fuse"))?;
-    if !root && fusermount().is_none() {
-        return Err(MountError::NoFusermount);
-    }
+    fuse()?;
     config.model.as_deref().map_or(Ok(()), |model| model_place(model, &config.mountpoint))
 }
 
@@ -107,9 +122,11 @@ fn directory(role: &'static str, path: &Path) -> Result<(), Trouble> {
     }
 }
 
-/// Takes a dead mount away even if something still uses it.
-fn detach(place: &Path) -> Result<(), MountError> {
-    log::warn!("removing the mount that a daemon which has died left on {}", place.display());
+/// Takes a mount away even if it is dead or something still uses it.
+///
+/// # Errors
+/// The kernel, or `fusermount3`, refused.
+pub fn detach(place: &Path) -> Result<(), MountError> {
     let refusal = |reason: String| MountError::Stale { path: place.to_owned(), reason };
     if rustix::process::geteuid().is_root() {
         use rustix::mount::{UnmountFlags, unmount};
