@@ -15,6 +15,7 @@ mod convert;
 mod pool;
 mod replies;
 mod serve;
+pub mod slow;
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;

@@ -1,1 +1,3 @@
-//! (under construction)
+//! Threads and wall clock around the engine.
+
+pub mod control;

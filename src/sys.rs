@@ -9,7 +9,9 @@ pub mod cachestat;
 pub mod fanotify;
 pub mod fiemap;
 pub mod handle;
+pub mod mountinfo;
 pub mod proc;
+pub mod process;
 pub mod thread;
 
 use std::os::fd::{IntoRawFd, OwnedFd};

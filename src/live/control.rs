@@ -1,0 +1,47 @@
+//! The daemon's ear: a socket on which it is asked how it does, and told to save or to stop.
+//!
+//! One JSON line is asked, one JSON line is answered. The socket is found through the mount's device number in
+//! /proc/self/mountinfo, so that finding it never touches the mount, which may hang. Whatever comes in: the answer is a line,
+//! within a bounded time, and the daemon goes on.
+
+mod client;
+mod line;
+mod place;
+mod server;
+
+pub use client::{ControlError, ask, ask_at};
+pub use place::{find, is_ours, own_socket, resolve};
+pub use server::{ControlGuard, serve};
+
+use crate::stats::Report;
+use serde::{Deserialize, Serialize};
+
+/// What can be asked of a daemon: `{"command":"stats"}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "lowercase")]
+pub enum Request {
+    /// How do you do?
+    Stats,
+    /// Unmount, save and end, as at SIGTERM.
+    Unmount,
+    /// Save the model now.
+    Save,
+}
+
+/// What the daemon says to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "lowercase")]
+pub enum Response {
+    /// To `Stats`.
+    Stats {
+        /// The numbers.
+        report: Box<Report>,
+    },
+    /// It is done, or has begun.
+    Done,
+    /// It could not be done.
+    Error {
+        /// Why, in one sentence.
+        message: String,
+    },
+}

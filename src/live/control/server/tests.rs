@@ -1,0 +1,126 @@
+use super::super::{ControlError, ask_at};
+use super::*;
+use crate::stats::Report;
+use proptest::prelude::*;
+use std::io::{Read, Write};
+use std::time::Instant;
+
+fn handler(request: Request) -> Response {
+    match request {
+        Request::Stats => {
+            let mut report = Report::default();
+            report.opens.total = 7;
+            Response::Stats { report: Box::new(report) }
+        }
+        Request::Save => Response::Done,
+        Request::Unmount => panic!("a handler may fail"),
+    }
+}
+
+struct Place {
+    _dir: tempfile::TempDir,
+    socket: PathBuf,
+}
+
+fn place() -> Place {
+    let dir = tempfile::tempdir().unwrap();
+    Place { socket: dir.path().join("s"), _dir: dir }
+}
+
+fn say(socket: &Path, bytes: &[u8]) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    said
+}
+
+#[test]
+fn questions_are_answered() {
+    let place = place();
+    let _guard = serve(&place.socket, handler).unwrap();
+    match ask_at(&place.socket, Request::Stats).unwrap() {
+        Response::Stats { report } => assert_eq!(report.opens.total, 7),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(ask_at(&place.socket, Request::Save).unwrap(), Response::Done);
+    assert_eq!(say(&place.socket, b"{\"command\":\"save\"}\n"), "{\"reply\":\"done\"}\n");
+}
+
+#[test]
+fn a_panic_in_the_handler_is_an_error_line_and_the_next_question_works() {
+    let place = place();
+    let _guard = serve(&place.socket, handler).unwrap();
+    assert!(matches!(ask_at(&place.socket, Request::Unmount), Err(ControlError::Refused(_))));
+    assert_eq!(ask_at(&place.socket, Request::Save).unwrap(), Response::Done);
+}
+
+#[test]
+fn garbage_is_answered_with_an_error_line() {
+    let place = place();
+    let _guard = serve(&place.socket, handler).unwrap();
+    for bytes in [&b"\n"[..], b"{}\n", b"{\"command\":\"fly\"}\n", b"\xff\xfe\n", b"[1,2\n"] {
+        let said = say(&place.socket, bytes);
+        assert!(said.starts_with("{\"reply\":\"error\"") && said.ends_with("}\n"), "{said}");
+    }
+    assert_eq!(ask_at(&place.socket, Request::Save).unwrap(), Response::Done);
+}
+
+#[test]
+fn an_endless_line_is_cut() {
+    let place = place();
+    let _guard = serve(&place.socket, handler).unwrap();
+    let mut stream = UnixStream::connect(&place.socket).unwrap();
+    // The daemon may hang up on us before it has heard all of it.
+    let _ = stream.write_all(&vec![b'x'; LONGEST_REQUEST * 4]);
+    assert_eq!(ask_at(&place.socket, Request::Save).unwrap(), Response::Done);
+}
+
+#[test]
+fn a_slow_client_holds_up_the_next_only_so_long() {
+    let place = place();
+    let _guard = serve(&place.socket, handler).unwrap();
+    let mut slow = UnixStream::connect(&place.socket).unwrap();
+    slow.write_all(b"{").unwrap();
+    let start = Instant::now();
+    assert_eq!(ask_at(&place.socket, Request::Save).unwrap(), Response::Done);
+    assert!(start.elapsed() < PATIENCE + Duration::from_secs(2));
+}
+
+#[test]
+fn a_silent_client_does_not_hold_up_the_end() {
+    let place = place();
+    let guard = serve(&place.socket, handler).unwrap();
+    let _silent = UnixStream::connect(&place.socket).unwrap();
+    let start = Instant::now();
+    drop(guard);
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    assert!(!place.socket.exists());
+}
+
+#[test]
+fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
+    let place = place();
+    drop(UnixListener::bind(&place.socket).unwrap());
+    let guard = serve(&place.socket, handler).unwrap();
+    assert_eq!(serve(&place.socket, handler).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    assert_eq!(ask_at(&place.socket, Request::Save).unwrap(), Response::Done);
+    drop(guard);
+    assert!(matches!(ask_at(&place.socket, Request::Save), Err(ControlError::Silent { .. })));
+}
+
+#[test]
+fn only_the_owner_may_connect() {
+    let place = place();
+    let _guard = serve(&place.socket, handler).unwrap();
+    assert_eq!(fs::metadata(&place.socket).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+proptest! {
+    #[test]
+    fn any_request_has_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let said = answer(&bytes, &|_| Response::Done);
+        let answered = matches!(said, Response::Done | Response::Error { .. });
+        prop_assert!(answered);
+    }
+}
