@@ -1,69 +1,276 @@
 //! The decision core: told what happens, it says what to fetch. Pure and deterministic: the same
 //! inputs give the same effects, whether a mount, a simulator or a test drives it.
+//!
+//! How to drive it: `begin` each stream before its first access (parents first), `exec` and `end` it;
+//! `observe` every access; carry out the effects in order, tell it `started` when a worker takes a job
+//! up, and `settle` each job exactly once, withdrawn ones too; `tick` about once a second.
 
-use crate::id::{FileId, JobId};
+use std::collections::BTreeMap;
 
-/// What a job brings in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Target {
-    /// The name and the inode (for a directory: its entries).
-    Attributes,
-    /// The bytes of the file.
-    Data,
-    /// Nothing: look at a file that was just used and report its `Facts`.
-    Facts,
+use crate::clock::Micros;
+use crate::event::{AccessEvent, Op, Origin, Residency};
+use crate::id::{FileId, GroupId, JobId, ProgramId, StreamId};
+use crate::plan::Planner;
+use crate::predict::{Access, Kind, LoadError, Predictor, PredictorChoice};
+use crate::stream::{Stream, Streams};
+
+mod snapshot;
+
+pub use crate::event::Facts;
+pub use crate::model::Learned;
+pub use crate::plan::{Effect, FactTable, Fate, Job, Outcome, ParentOf, Target, Window};
+pub use snapshot::{Opens, Snapshot};
+
+/// What an engine is made with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// How to predict.
+    pub predictor: PredictorChoice,
+    /// Bytes that may be on their way or unused at any time.
+    pub budget: u64,
 }
 
-/// One piece of work for a worker. Jobs are done in the order in which they were asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
-    /// Its number, never used twice.
-    pub id: JobId,
-    /// The file it concerns.
-    pub file: FileId,
-    /// What to do.
-    pub target: Target,
+/// See the module's head.
+pub struct Engine {
+    predictor: Box<dyn Predictor>,
+    streams: Streams,
+    planner: Planner,
+    budget: u64,
+    /// The latest moment anybody spoke of.
+    now: Micros,
+    events: u64,
+    opens: Opens,
+    programs: BTreeMap<ProgramId, Opens>,
 }
 
-/// What the engine asks of its driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Do this.
-    Prefetch(Job),
-    /// Do not do this after all, if it has not begun.
-    Withdraw(JobId),
+impl Engine {
+    /// An engine that knows nothing.
+    pub fn new(settings: Settings) -> Self {
+        Engine {
+            predictor: settings.predictor.build(),
+            streams: Streams::default(),
+            planner: Planner::new(settings.budget),
+            budget: settings.budget,
+            now: Micros(0),
+            events: 0,
+            opens: Opens::default(),
+            programs: BTreeMap::new(),
+        }
+    }
+
+    /// Lets the plan ask which directory a file is in (`Names::parent`). It is called from within
+    /// `observe`, `judge`, `settle` and `tick`: do not hold the names' lock around those.
+    pub fn set_parents(&mut self, parent_of: ParentOf) {
+        self.planner.set_parents(parent_of);
+    }
+
+    /// A stream starts; before its first access, and after its parent.
+    pub fn begin(&mut self, stream: StreamId, origin: Origin) {
+        if self.streams.get(stream).is_some() {
+            self.end(stream);
+        }
+        for gone in self.streams.begin(stream, &origin, self.now) {
+            self.predictor.end(gone);
+        }
+        self.predictor.begin(stream, &origin);
+    }
+
+    /// The stream runs another program.
+    pub fn exec(&mut self, stream: StreamId, program: ProgramId) {
+        self.streams.exec(stream, program);
+        self.predictor.exec(stream, program);
+    }
+
+    /// The stream is over. Its group is over when it has been without streams for two seconds.
+    pub fn end(&mut self, stream: StreamId) {
+        if self.streams.end(stream, self.now) {
+            self.predictor.end(stream);
+        }
+    }
+
+    /// Is this stream known? (Of very many, the longest idle ones are forgotten: begin them again.)
+    pub fn knows(&self, stream: StreamId) -> bool {
+        self.streams.get(stream).is_some()
+    }
+
+    /// An access. Those of unknown streams are counted, no more.
+    pub fn observe(&mut self, event: &AccessEvent, effects: &mut Vec<Effect>) {
+        self.events += 1;
+        self.now = self.now.max(event.at);
+        let stream = self.streams.hear(event.stream);
+        match event.op {
+            Op::Open => self.count_open(stream, event.residency),
+            Op::Remove => return self.planner.drop_file(event.file, effects),
+            Op::Close => return self.planner.inquire(event.file, true, effects),
+            Op::Write => return,
+            Op::Lookup | Op::List | Op::Read(_) => {}
+        }
+        match stream {
+            Some(Stream { group, .. }) => self.learn(event, group, effects),
+            None if event.op == Op::Lookup => {}
+            None => {
+                self.planner.used(event.file, event.at);
+            }
+        }
+    }
+
+    /// What an earlier open turned out to have found.
+    pub fn judge(
+        &mut self,
+        at: Micros,
+        stream: StreamId,
+        file: FileId,
+        residency: Residency,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.now = self.now.max(at);
+        let Some(&Stream { program, group, .. }) = self.streams.get(stream) else {
+            return self.opens.judge(residency);
+        };
+        self.opens.judge(residency);
+        self.programs.entry(program).or_default().judge(residency);
+        if matches!(residency, Residency::Partial | Residency::Miss) {
+            self.planner.missed(group, file, self.predictor.as_mut());
+            self.planner.advance(group, self.predictor.as_mut(), effects);
+        }
+    }
+
+    /// A worker took the job up; it will not be withdrawn any more.
+    pub fn started(&mut self, job: JobId) {
+        self.planner.started(job);
+    }
+
+    /// A job is done, one way or the other. Exactly once for each.
+    pub fn settle(&mut self, at: Micros, job: JobId, outcome: Outcome, effects: &mut Vec<Effect>) {
+        self.now = self.now.max(at);
+        if let Some(group) = self.planner.settle(at, job, outcome, effects) {
+            self.planner.advance(group, self.predictor.as_mut(), effects);
+        }
+    }
+
+    /// Time passes: ends groups, gives up what waited too long, goes on with plans.
+    pub fn tick(&mut self, at: Micros, effects: &mut Vec<Effect>) {
+        self.now = self.now.max(at);
+        for group in self.streams.ended_groups(self.now) {
+            self.predictor.end_group(group);
+            self.planner.end_group(group, effects);
+        }
+        self.planner.age(self.now);
+        self.planner.advance_all(self.predictor.as_mut(), effects);
+    }
+
+    /// Sets the budget in bytes.
+    pub fn set_budget(&mut self, budget: u64) {
+        self.budget = budget;
+        self.planner.set_budget(budget);
+    }
+
+    /// Sets how much one group asks for at once.
+    pub fn set_window(&mut self, window: Window) {
+        self.planner.set_window(window);
+    }
+
+    /// Forgets a file: its history, its facts, and what is under way for it.
+    pub fn forget(&mut self, file: FileId, effects: &mut Vec<Effect>) {
+        self.planner.drop_file(file, effects);
+        self.planner.forget(file);
+        self.predictor.forget(file);
+    }
+
+    /// What is known of a file.
+    pub fn facts(&self, file: FileId) -> Option<Facts> {
+        self.planner.facts().get(file)
+    }
+
+    /// Takes in facts that the driver came by on its own.
+    pub fn learn_facts(&mut self, file: FileId, facts: Facts) {
+        self.planner.learn(file, facts);
+    }
+
+    /// Nothing will happen any more: what waits for its use was wasted.
+    pub fn close(&mut self) {
+        self.planner.give_up();
+    }
+
+    /// The figures now.
+    pub fn snapshot(&self) -> Snapshot {
+        let footprint = self.predictor.footprint();
+        Snapshot {
+            predictor: self.predictor.choice().to_string(),
+            files: footprint.files,
+            nodes: footprint.nodes,
+            bytes: footprint.bytes + self.planner.bytes() as u64,
+            followers: footprint.followers,
+            armed: self.planner.armed() as u64,
+            streams: self.streams.len() as u64,
+            events: self.events,
+            opens: self.opens,
+            programs: self.programs.iter().map(|(&program, &opens)| (program, opens)).collect(),
+            prefetch: self.planner.fate(),
+            budget: self.budget,
+        }
+    }
+
+    /// Everything worth keeping.
+    pub fn learned(&self) -> Learned {
+        let mut learned = Learned { predictor: self.predictor.choice().to_string(), ..Learned::default() };
+        self.planner.facts().save(&mut learned.facts);
+        self.predictor.save(&mut learned.history);
+        learned
+    }
+
+    /// Takes up what an earlier engine learned about files numbered below `files`. The history of
+    /// another predictor, or of other parameters, is left aside; says whether it was taken.
+    ///
+    /// # Errors
+    /// When the bytes are damaged; then nothing was taken.
+    pub fn restore(&mut self, learned: &Learned, files: usize) -> Result<bool, LoadError> {
+        let facts = FactTable::load(&learned.facts, files)?;
+        let same = learned.predictor == self.predictor.choice().to_string();
+        if same {
+            self.predictor.load(&learned.history, files)?;
+        }
+        self.planner.set_facts(facts, files);
+        Ok(same)
+    }
+
+    fn count_open(&mut self, stream: Option<Stream>, residency: Residency) {
+        self.opens.total += 1;
+        self.opens.judge(residency);
+        if let Some(Stream { program, .. }) = stream {
+            let opens = self.programs.entry(program).or_default();
+            opens.total += 1;
+            opens.judge(residency);
+        }
+    }
+
+    fn learn(&mut self, event: &AccessEvent, group: GroupId, effects: &mut Vec<Effect>) {
+        let &AccessEvent { at, stream, file, op, residency } = event;
+        let kind = match op {
+            Op::Open => Some(Kind::Open),
+            Op::List => Some(Kind::List),
+            Op::Lookup => Some(Kind::Lookup),
+            _ => None,
+        };
+        let course = kind.map(|kind| self.predictor.observe(Access { stream, file, kind }));
+        let ours = op != Op::Lookup && self.planner.used(file, at);
+        if matches!(op, Op::Open | Op::List) {
+            self.planner.inquire(file, false, effects);
+        }
+        if let Some(course) = course {
+            self.planner.steer(group, course, effects);
+        }
+        if matches!(residency, Residency::Partial | Residency::Miss) {
+            self.planner.missed(group, file, self.predictor.as_mut());
+        } else if op == Op::Open {
+            self.planner.opened(group, ours, effects);
+        }
+        self.planner.advance(group, self.predictor.as_mut(), effects);
+    }
 }
 
-/// What is known of a file's place on the device and its size; used for order and budget only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// Inode number in the source.
-    pub inode: u64,
-    /// Size in bytes (as of the last look).
-    pub size: u64,
-    /// Byte address of the first extent on the device, 0 when unknown.
-    pub extent: u64,
-    /// Is it a directory?
-    pub directory: bool,
-}
-
-/// How a job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Brought in: so many bytes came from the source.
-    Warmed {
-        /// Bytes read from the source.
-        bytes: u64,
-        /// What was seen of the file.
-        facts: Facts,
-    },
-    /// All of it was in memory already.
-    Resident {
-        /// What was seen of the file.
-        facts: Facts,
-    },
-    /// Dropped before it began.
-    Withdrawn,
-    /// The file has gone, changed its kind, or may not be read.
-    Failed,
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("snapshot", &self.snapshot()).finish_non_exhaustive()
+    }
 }

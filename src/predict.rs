@@ -1,1 +1,130 @@
-//! (under construction)
+//! Prediction: from what was opened, in which order and by whom, to what comes next.
+//!
+//! What must stay true: a predictor is pure (the same calls give the same answers) and its cost per
+//! access is constant. Predictions are pulled, not pushed: nobody pays for a horizon nobody wants.
+
+use thiserror::Error;
+
+use crate::event::Origin;
+use crate::id::{FileId, GroupId, ProgramId, StreamId};
+use crate::model::codec::CodecError;
+
+mod choice;
+mod match_model;
+mod none;
+mod pcm;
+
+pub use choice::{ChoiceError, PcmParameters, PredictorChoice};
+pub use match_model::MatchModel;
+pub use none::NoPredictor;
+pub use pcm::Pcm;
+
+/// What kind of access a prediction is about, and a history is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A regular file was opened or executed: its bytes are wanted.
+    Open,
+    /// A directory was listed.
+    List,
+    /// A name was looked up, no more. Seen only when the kernel did not know it.
+    Lookup,
+}
+
+/// One access, as far as learning cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// By whom.
+    pub stream: StreamId,
+    /// To what.
+    pub file: FileId,
+    /// How.
+    pub kind: Kind,
+}
+
+/// One file that is expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Which.
+    pub file: FileId,
+    /// How it is expected to be used.
+    pub kind: Kind,
+    /// How likely, 0 to 1.
+    pub likelihood: f32,
+    /// How many accesses ahead, from 1.
+    pub distance: u32,
+}
+
+/// One belief about where a group is heading. A group has at most one at a time; when its number
+/// changes, what was predicted under the old one no longer stands. 0 is no belief.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Course(pub u64);
+
+impl Course {
+    /// Nothing is predicted.
+    pub const NONE: Course = Course(0);
+}
+
+/// What a predictor holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Files it knows.
+    pub files: u64,
+    /// Entries of its history or its trie.
+    pub nodes: u64,
+    /// Memory in bytes.
+    pub bytes: u64,
+    /// Groups it predicts for at the moment.
+    pub followers: u64,
+}
+
+/// A saved predictor could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LoadError {
+    /// The bytes are not what was saved.
+    #[error("the predictor's state is damaged: {0}")]
+    Damaged(#[from] CodecError),
+}
+
+/// A way to predict. Streams must begin before they access; accesses of unknown streams are ignored.
+pub trait Predictor: Send {
+    /// Which one it is, with its parameters.
+    fn choice(&self) -> PredictorChoice;
+
+    /// A stream starts where its parent stands.
+    fn begin(&mut self, stream: StreamId, origin: &Origin);
+
+    /// The stream runs another program from here on.
+    fn exec(&mut self, stream: StreamId, program: ProgramId);
+
+    /// The stream is over.
+    fn end(&mut self, stream: StreamId);
+
+    /// The group is over, and with it its run and what is predicted for it.
+    fn end_group(&mut self, group: GroupId);
+
+    /// Learns from an access and follows it. Returns what the stream's group is on afterwards.
+    fn observe(&mut self, access: Access) -> Course;
+
+    /// Appends at most `room` predictions for the group that were not given before on this course,
+    /// in the order in which they are expected.
+    fn predict(&mut self, group: GroupId, room: usize, out: &mut Vec<Prediction>);
+
+    /// Gives everything that is still ahead on this course once more.
+    fn rewind(&mut self, group: GroupId);
+
+    /// Forgets that the file was ever used. May take time in proportion to the history.
+    fn forget(&mut self, file: FileId);
+
+    /// What it holds.
+    fn footprint(&self) -> Footprint;
+
+    /// Appends everything that was learned.
+    fn save(&self, out: &mut Vec<u8>);
+
+    /// Replaces what was learned by what [`Predictor::save`] of the same choice wrote. Files are
+    /// numbered below `files`. Streams that have begun stay.
+    ///
+    /// # Errors
+    /// When the bytes are something else; then the predictor is as before.
+    fn load(&mut self, bytes: &[u8], files: usize) -> Result<(), LoadError>;
+}

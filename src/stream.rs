@@ -1,1 +1,170 @@
-//! (under construction)
+//! Streams: which process life is which program in which job, and when that is over.
+//!
+//! What must stay true: what has ended leaves nothing behind, whether somebody said so (`end`) or not
+//! (the number of streams is bounded, the longest idle ones go first).
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::clock::Micros;
+use crate::event::Origin;
+use crate::id::{GroupId, IdMap, ProgramId, StreamId};
+
+/// Most streams that are remembered at once: the kernel's usual limit on processes (`pid_max`).
+const STREAMS_MAX: usize = 32_768;
+
+/// How long a group may be without processes before it is over: a shell script that we do not see
+/// ourselves runs one command after the other, and they are one job.
+const GROUP_GRACE: Duration = Duration::from_secs(2);
+
+/// One process life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// What it runs.
+    pub program: ProgramId,
+    /// The job it belongs to.
+    pub group: GroupId,
+    /// When it was last heard of, in accesses of all streams.
+    seen: u64,
+}
+
+/// All streams that live.
+#[derive(Debug, Default)]
+pub struct Streams {
+    streams: IdMap<StreamId, Stream>,
+    /// Living streams of each group.
+    groups: IdMap<GroupId, u32>,
+    /// Groups that lost their last stream, oldest first.
+    idle: VecDeque<(Micros, GroupId)>,
+    accesses: u64,
+}
+
+impl Streams {
+    /// A stream starts. Returns the streams that had to go to make room, in order of their numbers.
+    pub fn begin(&mut self, stream: StreamId, origin: &Origin, now: Micros) -> Vec<StreamId> {
+        self.end(stream, now);
+        let gone = if self.streams.len() >= STREAMS_MAX { self.evict(now) } else { Vec::new() };
+        let new = Stream { program: origin.program, group: origin.group, seen: self.accesses };
+        self.streams.insert(stream, new);
+        *self.groups.entry(origin.group).or_insert(0) += 1;
+        gone
+    }
+
+    /// The stream runs another program.
+    pub fn exec(&mut self, stream: StreamId, program: ProgramId) {
+        if let Some(stream) = self.streams.get_mut(&stream) {
+            stream.program = program;
+        }
+    }
+
+    /// The stream is over. Says whether it was known.
+    pub fn end(&mut self, stream: StreamId, now: Micros) -> bool {
+        let Some(Stream { group, .. }) = self.streams.remove(&stream) else { return false };
+        if let Some(living) = self.groups.get_mut(&group) {
+            *living -= 1;
+            if *living == 0 {
+                self.idle.push_back((now, group));
+            }
+        }
+        true
+    }
+
+    /// The stream as it is; notes that it is alive.
+    pub fn hear(&mut self, stream: StreamId) -> Option<Stream> {
+        self.accesses += 1;
+        let known = self.streams.get_mut(&stream)?;
+        known.seen = self.accesses;
+        Some(*known)
+    }
+
+    /// The stream as it is.
+    pub fn get(&self, stream: StreamId) -> Option<&Stream> {
+        self.streams.get(&stream)
+    }
+
+    /// Groups that have been without streams for long enough to be over.
+    pub fn ended_groups(&mut self, now: Micros) -> Vec<GroupId> {
+        let mut ended = Vec::new();
+        while let Some(&(since, group)) = self.idle.front()
+            && now.since(since) >= GROUP_GRACE
+        {
+            self.idle.pop_front();
+            if self.groups.get(&group) == Some(&0) && !self.idle.iter().any(|&(_, later)| later == group) {
+                self.groups.remove(&group);
+                ended.push(group);
+            }
+        }
+        ended
+    }
+
+    /// How many streams live.
+    pub fn len(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// None at all?
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// Ends the half of the streams that was idle longest.
+    fn evict(&mut self, now: Micros) -> Vec<StreamId> {
+        let mut all: Vec<(u64, StreamId)> =
+            self.streams.iter().map(|(&id, stream)| (stream.seen, id)).collect();
+        all.sort_unstable();
+        let mut gone: Vec<StreamId> = all[..STREAMS_MAX / 2].iter().map(|&(_, id)| id).collect();
+        gone.sort_unstable();
+        gone.iter().for_each(|&id| {
+            self.end(id, now);
+        });
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(group: u32) -> Origin {
+        Origin { parent: None, program: ProgramId(1), group: GroupId(group) }
+    }
+
+    #[test]
+    fn short_processes_leave_nothing_behind() {
+        let mut streams = Streams::default();
+        for number in 0..10_000 {
+            let now = Micros(u64::from(number) * 1_000);
+            streams.begin(StreamId(number), &origin(number), now);
+            assert!(streams.hear(StreamId(number)).is_some());
+            streams.end(StreamId(number), now);
+            streams.ended_groups(now);
+        }
+        assert_eq!(streams.ended_groups(Micros(20_000_000)).len(), 2_000);
+        assert!(streams.is_empty() && streams.groups.is_empty() && streams.idle.is_empty());
+    }
+
+    #[test]
+    fn a_script_of_many_commands_is_one_job() {
+        let mut streams = Streams::default();
+        for number in 0..100u32 {
+            let now = Micros(u64::from(number) * 1_000_000);
+            streams.begin(StreamId(number), &origin(7), now);
+            streams.end(StreamId(number), now);
+            assert!(streams.ended_groups(now + Duration::from_millis(900)).is_empty());
+        }
+        assert_eq!(streams.ended_groups(Micros(200_000_000)), [GroupId(7)]);
+    }
+
+    #[test]
+    fn those_nobody_ends_go_when_there_are_too_many() {
+        let mut streams = Streams::default();
+        let mut gone = 0;
+        for number in 0..100_000u32 {
+            gone += streams.begin(StreamId(number), &origin(number), Micros(0)).len();
+            streams.hear(StreamId(0));
+        }
+        assert!(streams.len() <= STREAMS_MAX);
+        assert_eq!(streams.len() + gone, 100_000);
+        assert!(streams.get(StreamId(0)).is_some(), "the busy one stays");
+    }
+}

@@ -1,0 +1,73 @@
+//! A few bytes for each file: when it was last used and last asked for, counted in accesses.
+//!
+//! Must stay true: the commonest question of the hot path (is there anything to do for this file?)
+//! costs one look into memory.
+
+use crate::id::FileId;
+
+/// When something happened: the number of the access. Wraps after four thousand million accesses, and
+/// then costs a few checks too many or too few, no more.
+pub(super) type Moment = u32;
+
+/// Accesses nearer than this may belong to one and the same use of a file.
+const SAME_USE: Moment = 64;
+
+/// See the module's head.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    /// Known to be in memory: used, or found there.
+    pub(super) resident: Moment,
+    /// The same, before the present use.
+    before: Moment,
+    /// Its name and inode were asked for.
+    pub(super) named: Moment,
+    pub(super) question: Question,
+}
+
+/// What of the question where a file is and how large.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Not asked yet.
+    #[default]
+    Open,
+    /// Asked, or about to be.
+    Asked,
+    /// Answered.
+    Known,
+}
+
+/// Marks by file.
+#[derive(Debug, Default)]
+pub(super) struct Marks(Vec<Mark>);
+
+impl Marks {
+    pub(super) fn get(&self, file: FileId) -> Mark {
+        self.0.get(file.index()).copied().unwrap_or_default()
+    }
+
+    pub(super) fn of(&mut self, file: FileId) -> &mut Mark {
+        if file.index() >= self.0.len() {
+            self.0.resize(file.index() + 1, Mark::default());
+        }
+        &mut self.0[file.index()]
+    }
+
+    /// The file is used, so it is in memory now.
+    pub(super) fn used(&mut self, file: FileId, now: Moment) {
+        let mark = self.of(file);
+        if now.wrapping_sub(mark.resident) > SAME_USE {
+            mark.before = mark.resident;
+        }
+        mark.resident = now;
+    }
+
+    /// When the file was in memory before its present use.
+    pub(super) fn before(&self, file: FileId, now: Moment) -> Moment {
+        let mark = self.get(file);
+        if now.wrapping_sub(mark.resident) > SAME_USE { mark.resident } else { mark.before }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Mark>()
+    }
+}

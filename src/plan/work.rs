@@ -1,0 +1,88 @@
+//! What the engine asks for, and what it hears back.
+
+use crate::event::Facts;
+use crate::id::{FileId, JobId};
+
+/// What a job brings in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// The name and the inode (for a directory: its entries).
+    Attributes,
+    /// The bytes of the file.
+    Data,
+    /// Nothing: look at a file that was just used and report its `Facts`. Never urgent.
+    Facts,
+}
+
+/// One piece of work for a worker. Jobs are done in the order in which they were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its number, never used twice.
+    pub id: JobId,
+    /// The file it concerns.
+    pub file: FileId,
+    /// What to do.
+    pub target: Target,
+    /// How many bytes from the start of the file to bring at most; `u64::MAX` is all of it.
+    pub bytes: u64,
+}
+
+/// What the engine asks of its driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Do this.
+    Prefetch(Job),
+    /// Do not do this after all, if it has not begun. The job is settled all the same, either way.
+    Withdraw(JobId),
+}
+
+/// How a job ended. Every job is settled exactly once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Brought in: so many bytes came from the source.
+    Warmed {
+        /// Bytes read from the source.
+        bytes: u64,
+        /// What was seen of the file.
+        facts: Facts,
+    },
+    /// All of it was in memory already.
+    Resident {
+        /// What was seen of the file.
+        facts: Facts,
+    },
+    /// Dropped before it began.
+    Withdrawn,
+    /// The file has gone, changed its kind, or may not be read.
+    Failed,
+}
+
+impl Outcome {
+    /// What was seen of the file.
+    pub fn facts(&self) -> Option<Facts> {
+        match *self {
+            Outcome::Warmed { facts, .. } | Outcome::Resident { facts } => Some(facts).filter(Facts::known),
+            Outcome::Withdrawn | Outcome::Failed => None,
+        }
+    }
+}
+
+/// How much is asked for at once, by one group.
+///
+/// On a device with one head, large windows in physical order win (thousands of files, the whole
+/// budget); where many requests are served at once, small windows in order of need do (a hundred).
+/// The driver knows by measuring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Files at most.
+    pub files: usize,
+    /// Bytes at most (but always at least one file).
+    pub bytes: u64,
+}
+
+impl Default for Window {
+    /// In between, until the driver has measured.
+    fn default() -> Self {
+        Window { files: 1024, bytes: 64 << 20 }
+    }
+}

@@ -1,0 +1,150 @@
+//! Where a context stood last: a bounded hash table from a context's key to a log position.
+//!
+//! What must stay true: the newest position of a key wins; memory is bounded (8 bytes a slot, at
+//! most twice as many slots as the log has entries); a lost key costs a prediction, nothing else.
+
+/// Slots that are searched for one key: one cache line.
+const BUCKET: usize = 8;
+/// Slots of a new table.
+const FIRST_SIZE: usize = 1024;
+/// The key of an empty slot.
+const EMPTY: u32 = 0;
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    key: u32,
+    /// The low half of the position.
+    position: u32,
+}
+
+/// See the module's head.
+#[derive(Debug)]
+pub(super) struct Contexts {
+    slots: Vec<Slot>,
+    used: usize,
+    size_max: usize,
+}
+
+impl Contexts {
+    /// A table for a log of `capacity` entries.
+    pub(super) fn new(capacity: usize) -> Self {
+        let size_max = (capacity * 2).next_power_of_two().max(FIRST_SIZE);
+        Contexts { slots: vec![Slot { key: EMPTY, position: 0 }; FIRST_SIZE], used: 0, size_max }
+    }
+
+    /// Where the key stood last, seen from a log that ends at `end`. May be overwritten by now.
+    pub(super) fn get(&self, key: u32, end: u64) -> Option<u64> {
+        let slot = self.buckets(key).find_map(|bucket| bucket.iter().find(|slot| slot.key == key))?;
+        end.checked_sub(age(slot.position, end))
+    }
+
+    /// The key stands at `position`, which is the newest of all.
+    pub(super) fn set(&mut self, key: u32, position: u64) {
+        if self.used * 2 > self.slots.len() && self.slots.len() < self.size_max {
+            self.grow(position);
+        }
+        self.place(Slot { key, position: position as u32 }, position);
+    }
+
+    /// Every key and position, in order of position, then key.
+    pub(super) fn list(&self, end: u64) -> Vec<(u64, u32)> {
+        let mut all: Vec<(u64, u32)> = self
+            .slots
+            .iter()
+            .filter(|slot| slot.key != EMPTY)
+            .filter_map(|slot| Some((end.checked_sub(age(slot.position, end))?, slot.key)))
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>()
+    }
+
+    /// A key's first and second bucket. The second is used when the first is full, and slots are
+    /// never emptied, so a key is found where it was put.
+    fn starts(&self, key: u32) -> [usize; 2] {
+        let mask = (self.slots.len() - 1) & !(BUCKET - 1);
+        [key as usize & mask, key.rotate_left(15) as usize & mask]
+    }
+
+    fn buckets(&self, key: u32) -> impl Iterator<Item = &[Slot]> {
+        self.starts(key).into_iter().map(|start| &self.slots[start..start + BUCKET])
+    }
+
+    /// Into the key's own slot, else an empty one, else over the oldest.
+    fn place(&mut self, new: Slot, end: u64) {
+        let mut oldest = (0, 0);
+        for start in self.starts(new.key) {
+            for number in start..start + BUCKET {
+                let slot = self.slots[number];
+                if slot.key == new.key || slot.key == EMPTY {
+                    self.used += usize::from(slot.key == EMPTY);
+                    self.slots[number] = new;
+                    return;
+                }
+                oldest = oldest.max((age(slot.position, end), number));
+            }
+        }
+        self.slots[oldest.1] = new;
+    }
+
+    fn grow(&mut self, end: u64) {
+        let size = self.slots.len() * 2;
+        let old = std::mem::replace(&mut self.slots, vec![Slot { key: EMPTY, position: 0 }; size]);
+        self.used = 0;
+        for slot in old.into_iter().filter(|slot| slot.key != EMPTY) {
+            self.place(slot, end);
+        }
+    }
+}
+
+/// How long ago the position was, modulo 2^32: logs are shorter than that.
+fn age(position: u32, end: u64) -> u64 {
+    u64::from((end as u32).wrapping_sub(position))
+}
+
+/// The key of a context: which kind of context, and the numbers that make it up. Never `EMPTY`.
+pub(super) fn key(kind: u32, parts: [u32; 4]) -> u32 {
+    /// Odd and without pattern: the fractional digits of the square root of 2 and of the golden ratio.
+    const MULTIPLIERS: [u64; 2] = [0x6A09_E667_F3BC_C909, 0x9E37_79B9_7F4A_7C15];
+    let mut hash = u64::from(kind).wrapping_mul(MULTIPLIERS[1]);
+    for part in parts {
+        hash = (hash ^ u64::from(part)).wrapping_mul(MULTIPLIERS[0]);
+        hash ^= hash >> 29;
+    }
+    hash = hash.wrapping_mul(MULTIPLIERS[1]);
+    ((hash >> 32) as u32).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn the_newest_position_wins_and_nothing_is_lost_while_there_is_room() {
+        let mut contexts = Contexts::new(1 << 16);
+        let mut model = BTreeMap::new();
+        let start = u64::from(u32::MAX) - 5_000;
+        for step in 0..20_000u64 {
+            let key = key(1, [(step * step % 9_001) as u32, 0, 0, 0]);
+            contexts.set(key, start + step);
+            model.insert(key, start + step);
+        }
+        let end = start + 20_000;
+        let found =
+            model.iter().filter(|&(&key, &position)| contexts.get(key, end) == Some(position)).count();
+        assert_eq!(found, model.len());
+        assert!(contexts.list(end).windows(2).all(|pair| pair[0] <= pair[1]));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut contexts = Contexts::new(1 << 10);
+        (0..100_000u32).for_each(|step| contexts.set(key(1, [step, 1, 2, 3]), u64::from(step)));
+        assert!(contexts.bytes() <= 8 * 2 * (1 << 10));
+        assert_eq!(contexts.get(key(1, [99_999, 1, 2, 3]), 100_000), Some(99_999));
+    }
+}

@@ -1,0 +1,231 @@
+//! A follower walks along an old run while a group repeats it.
+//!
+//! It holds a window of what the old run did around the present place. An access found in the window
+//! confirms it; order within the window does not matter, because parallel jobs shuffle. Accesses not
+//! found count against it. What lies beyond the window is predicted, as far as the caller pulls.
+//!
+//! What must stay true: the window holds the entries from `base` up to `tail` in the order of the
+//! run; nothing from `stop` on is predicted (that is what the group itself did since).
+
+use std::collections::VecDeque;
+
+use super::super::{Course, Kind, Prediction};
+use super::log::{Item, Log};
+use crate::id::FileId;
+
+/// Entries ahead that an access is looked for in, for a follower that has yet to prove itself. A few
+/// times what one compiler run opens, so that parallel ones stay inside.
+const WINDOW_MIN: usize = 64;
+/// The same for a proven one.
+const WINDOW_MAX: usize = 512;
+/// Entries behind the furthest confirmed one that are still waited for.
+const LAG: usize = 64;
+/// Accesses in a row that may be missing from the window. A new directory in a known tree is longer
+/// than that, but then the follower is found again behind it.
+const MISSES_MAX: u32 = 24;
+/// How much each access weighs in the score: the last eight or so decide.
+const SCORE_STEP: f32 = 1.0 / 8.0;
+/// Below this a follower is given up.
+const SCORE_MIN: f32 = 0.15;
+/// Predictions a doubtful start may make before its first confirmation; doubled with each.
+const REACH_FIRST: u32 = 16;
+
+/// How good the context was that started it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Trust {
+    /// A short context, or one of the group's own present run.
+    Doubtful,
+    /// Long enough, or the start of a program.
+    Good,
+}
+
+/// See the module's head.
+#[derive(Debug)]
+pub(super) struct Follower {
+    pub(super) course: Course,
+    /// The run it follows.
+    pub(super) run: u32,
+    trust: Trust,
+    window: VecDeque<Slot>,
+    base: u64,
+    /// The next entry to be taken into the window.
+    tail: Option<u64>,
+    /// Where the log ended when this began.
+    stop: u64,
+    /// The next entry to be predicted, and its distance from `base`.
+    front: Option<u64>,
+    ahead: u32,
+    hits: u32,
+    misses: u32,
+    score: f32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    item: Item,
+    taken: bool,
+    position: u64,
+}
+
+impl Follower {
+    /// Starts behind `position`; `None` when nothing follows there.
+    pub(super) fn start(log: &Log, position: u64, course: Course, trust: Trust) -> Option<Self> {
+        let stop = log.end();
+        let base = log.next(position).filter(|&next| next < stop)?;
+        let score = if trust == Trust::Good { 0.75 } else { 0.5 };
+        let mut follower = Follower {
+            course,
+            run: log.get(base)?.run,
+            trust,
+            window: VecDeque::with_capacity(WINDOW_MIN),
+            base,
+            tail: Some(base),
+            stop,
+            front: Some(base),
+            ahead: 0,
+            hits: 0,
+            misses: 0,
+            score,
+        };
+        follower.fill(log);
+        Some(follower)
+    }
+
+    /// An access happened. Says whether it was expected; `passed` gets what was expected before it,
+    /// is only seen when the kernel does not know it, and did not come.
+    pub(super) fn advance(&mut self, log: &Log, file: FileId, passed: &mut Vec<Item>) -> bool {
+        let found = self.window.iter().position(|slot| !slot.taken && slot.item.file() == file);
+        match found {
+            Some(place) => self.confirm(log, place, passed),
+            None => {
+                self.misses += 1;
+                self.score -= self.score * SCORE_STEP;
+            }
+        }
+        found.is_some()
+    }
+
+    /// A look-up may confirm, but its absence proves nothing.
+    pub(super) fn note(&mut self, file: FileId) {
+        let found = self.window.iter_mut().find(|slot| !slot.taken && slot.item.file() == file);
+        if let Some(slot) = found
+            && slot.item.kind() == Kind::Lookup
+        {
+            slot.taken = true;
+        }
+    }
+
+    /// Is it time to give up?
+    pub(super) fn lost(&self) -> bool {
+        self.misses > MISSES_MAX || self.score < SCORE_MIN
+    }
+
+    /// Has it arrived at the end of its run?
+    pub(super) fn finished(&self) -> bool {
+        self.window.is_empty()
+    }
+
+    /// May a fresh context elsewhere take over? A young follower yields at once, a proven one only
+    /// after a few accesses that it did not expect.
+    pub(super) fn yields(&self) -> bool {
+        self.misses > 0 && (self.hits < 8 || self.misses > 6)
+    }
+
+    /// Was this position part of what it expected around now?
+    pub(super) fn covers(&self, position: u64) -> bool {
+        let end = self.tail.unwrap_or(self.stop);
+        position + 1 >= self.base && position < end
+    }
+
+    /// Has it been right often enough that what it carried may be written down again?
+    pub(super) fn proven(&self) -> bool {
+        self.hits >= 8 && self.score > 0.5
+    }
+
+    /// May it speak of the whole run?
+    pub(super) fn trusted(&self) -> bool {
+        self.trust == Trust::Good
+    }
+
+    /// From now on it may.
+    pub(super) fn trust(&mut self) {
+        self.trust = Trust::Good;
+    }
+
+    /// Predicts again from the present place.
+    pub(super) fn rewind(&mut self) {
+        (self.front, self.ahead) = (Some(self.base), 0);
+    }
+
+    /// Appends what comes next and was not given yet.
+    pub(super) fn predict(&mut self, log: &Log, room: usize, out: &mut Vec<Prediction>) {
+        let limit = out.len() + room;
+        while out.len() < limit && self.ahead < self.reach() {
+            let Some(entry) = self.front.filter(|&at| at < self.stop).and_then(|at| log.get(at)) else {
+                self.front = None;
+                return;
+            };
+            self.ahead += 1;
+            if !entry.item.forgotten() {
+                out.push(Prediction {
+                    file: entry.item.file(),
+                    kind: entry.item.kind(),
+                    likelihood: self.score,
+                    distance: self.ahead,
+                });
+            }
+            self.front = self.front.and_then(|at| log.next(at));
+        }
+    }
+
+    /// How far ahead it may speak.
+    fn reach(&self) -> u32 {
+        match self.trust {
+            Trust::Good => u32::MAX,
+            Trust::Doubtful => {
+                REACH_FIRST.checked_shl(self.hits).filter(|_| self.hits < 24).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    fn confirm(&mut self, log: &Log, place: usize, passed: &mut Vec<Item>) {
+        self.window[place].taken = true;
+        self.hits += 1;
+        self.misses = 0;
+        self.score += (1.0 - self.score) * SCORE_STEP;
+        let mut behind = place.saturating_sub(LAG);
+        while self.window.front().is_some_and(|first| first.taken || behind > 0) {
+            self.step(log, passed);
+            behind = behind.saturating_sub(1);
+        }
+        self.fill(log);
+    }
+
+    /// Leaves the first entry of the window behind.
+    fn step(&mut self, log: &Log, passed: &mut Vec<Item>) {
+        let Some(left) = self.window.pop_front() else { return };
+        if !left.taken && left.item.kind() != Kind::Open {
+            passed.push(left.item);
+        }
+        let next = self.window.front().map(|slot| slot.position).or(self.tail);
+        self.base = next.unwrap_or(left.position + 1);
+        if self.front == Some(left.position) {
+            self.front = log.next(left.position);
+        } else {
+            self.ahead = self.ahead.saturating_sub(1);
+        }
+    }
+
+    fn fill(&mut self, log: &Log) {
+        let size = (WINDOW_MIN + self.hits as usize).min(WINDOW_MAX);
+        while self.window.len() < size {
+            let Some(position) = self.tail.filter(|&at| at < self.stop) else { return };
+            let Some(entry) = log.get(position) else {
+                self.tail = None;
+                return;
+            };
+            self.window.push_back(Slot { item: entry.item, taken: entry.item.forgotten(), position });
+            self.tail = log.next(position);
+        }
+    }
+}
