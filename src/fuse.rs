@@ -41,6 +41,7 @@ use serve::Desk;
 pub struct Session {
     session: fuser::Session<Adapter>,
     backings: Arc<Backings>,
+    counters: Arc<Counters>,
 }
 
 /// Tells whether passthrough is in use; lives on while the session runs elsewhere.
@@ -66,7 +67,7 @@ impl Session {
         counters: Arc<Counters>,
     ) -> io::Result<Self> {
         let backings = Arc::new(Backings::new(path == DataPath::Passthrough));
-        let desk = Desk { mirror, pool: Pool::new(), path, backings: backings.clone(), counters };
+        let desk = Desk { mirror, pool: Pool::new(), path, backings: backings.clone(), counters: counters.clone() };
         let adapter = Adapter { desk };
         let session = if rustix::process::geteuid().is_root() {
             let device = mount_as_root(config)?;
@@ -75,12 +76,12 @@ impl Session {
         } else {
             fuser::Session::new(adapter, &config.mountpoint, &user_options(config))?
         };
-        Ok(Session { session, backings })
+        Ok(Session { session, backings, counters })
     }
 
     /// The way to the kernel's caches of this mount.
     pub fn kernel(&self) -> Arc<dyn Kernel> {
-        Arc::new(Caches(self.session.notifier()))
+        Arc::new(Caches { notifier: self.session.notifier(), counters: self.counters.clone() })
     }
 
     /// Tells later whether passthrough is in use.
@@ -160,28 +161,25 @@ fn detach(mountpoint: &Path) {
 
 /// The kernel's caches, reached through notifications.
 #[derive(Debug)]
-struct Caches(Notifier);
+struct Caches {
+    notifier: Notifier,
+    counters: Arc<Counters>,
+}
 
 impl Kernel for Caches {
     fn forget_inode(&self, nodeid: u64, content: bool) {
+        self.counters.invalidations.one();
         let from = if content { 0 } else { -1 };
-        if let Err(error) = self.0.inval_inode(INodeNo(nodeid), from, 0) {
+        if let Err(error) = self.notifier.inval_inode(INodeNo(nodeid), from, 0) {
             log::debug!("inode {nodeid} could not be invalidated: {error}");
         }
     }
 
     fn forget_entry(&self, parent: u64, name: &OsStr) {
-        if let Err(error) = self.0.inval_entry(INodeNo(parent), name) {
+        self.counters.invalidations.one();
+        if let Err(error) = self.notifier.inval_entry(INodeNo(parent), name) {
             log::debug!("{} in {parent} could not be invalidated: {error}", name.display());
         }
     }
 }
 
-/// The data path that `auto` means here: what the kernel and our rights allow.
-pub fn automatic_path() -> (DataPath, &'static str) {
-    if rustix::process::geteuid().is_root() {
-        (DataPath::Resident, "root can watch opens through fanotify, so they need not be requests")
-    } else {
-        (DataPath::Plain, "watching opens and kernel passthrough need root")
-    }
-}

@@ -123,8 +123,8 @@ impl Mirror {
 
     /// Says which device number our own mount got, and what its mountpoint is without it, so that
     /// a mount inside its own source is not entered from below.
-    pub fn cover(&self, dev: u64, below: Arc<OwnedFd>) {
-        self.source.cover(dev, below);
+    pub fn cover(&self, (major, minor): (u32, u32), below: Arc<OwnedFd>) {
+        self.source.cover(attr::device(major, minor), below);
     }
 
     /// Closes what was opened for requests without a handle and has not been used for a moment.

@@ -209,11 +209,6 @@ impl Mirror {
         self.note(who, &to, Op::Write, Residency::Unknown);
         Ok(copied)
     }
-
-    /// The last writer of `nodeid` has closed it: nothing of ours keeps it open for writing.
-    pub fn closed_after_write(&self, nodeid: u64) {
-        self.descriptors.closed_after_write(nodeid);
-    }
 }
 
 /// K01's read class of a whole file at its opening.

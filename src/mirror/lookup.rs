@@ -99,10 +99,4 @@ impl Mirror {
         inode.set_file(file);
         Some(file)
     }
-
-    /// The learned number of the inode that users of the mount see as `nodeid`.
-    pub fn identify(&self, nodeid: u64) -> Option<FileId> {
-        let inode = self.inodes.get(nodeid)?;
-        self.file_id(&inode)
-    }
 }

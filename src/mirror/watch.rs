@@ -16,6 +16,9 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use super::Mirror;
+use super::inodes::ROOT;
+use crate::id::FileId;
+use crate::live::Tree;
 use crate::sys::fanotify::{Change, What};
 use crate::sys::handle::FileHandle;
 
@@ -168,6 +171,18 @@ impl Mirror {
     fn changed_inode(&self, handle: &FileHandle, what: What) {
         let Some(inode) = self.inodes.by_handle(handle) else { return };
         self.changes.tell(Forget::Inode { nodeid: inode.nodeid, content: what.data });
+    }
+}
+
+impl Tree for Mirror {
+    fn identify(&self, inode: u64) -> Option<FileId> {
+        let nodeid = if inode == self.visible(ROOT) { ROOT } else { inode };
+        let inode = self.inodes.get(nodeid)?;
+        self.file_id(&inode)
+    }
+
+    fn closed_after_write(&self, inode: u64) {
+        self.descriptors.closed_after_write(inode);
     }
 }
 
