@@ -132,15 +132,17 @@ impl Loop {
         Ok(Loop { node })
     }
 
-    /// Its name in /dev.
-    pub(crate) fn node(&self) -> &str {
-        &self.node
-    }
-
     /// Mounts the ext4 on it, with these options.
     pub(crate) fn mount(self, at: &Path, data: &str) -> anyhow::Result<Mounted> {
         // Dropping self asks for a detach, which the kernel puts off until the unmount.
         Mounted::new(&self.node, at, "ext4", data)
+    }
+}
+
+/// Its name in /dev.
+impl AsRef<Path> for Loop {
+    fn as_ref(&self) -> &Path {
+        Path::new(&self.node)
     }
 }
 
