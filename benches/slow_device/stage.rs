@@ -21,7 +21,7 @@ use crate::model::Kind;
 use crate::server::Counts;
 
 /// Where below the scratch directory the served image appears.
-pub(crate) const DEVICE: &str = "device";
+const DEVICE: &str = "device";
 /// How long the server may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -164,6 +164,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        let _ = self.order("quit");
         drop(self.orders.take());
         if let Err(error) = end_within(&mut self.child, PATIENCE) {
             eprintln!("ending the device's server: {error}");
