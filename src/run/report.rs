@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::path::ChosenPath;
 use crate::config::{Config, DataPath};
+use crate::engine::Snapshot;
 use crate::fuse::Passthrough;
 use crate::live::Live;
 use crate::stats::{Choice, Counters, Footprint, Memory, ModelFile, Report, Standing};
@@ -33,10 +34,12 @@ impl Reporter {
 
     /// The present standing and counts.
     pub(super) fn report(&self) -> Report {
-        self.counters.report(self.standing())
+        // Also brings the prefetch counters up to date.
+        let snapshot = self.live.snapshot().unwrap_or_default();
+        self.counters.report(self.standing(&snapshot))
     }
 
-    fn standing(&self) -> Standing {
+    fn standing(&self, snapshot: &Snapshot) -> Standing {
         Standing {
             version: env!("CARGO_PKG_VERSION").into(),
             source: self.config.source.display().to_string(),
@@ -47,11 +50,13 @@ impl Reporter {
             cache: "kernel".into(),
             passthrough: self.passthrough(),
             prefetching: self.prefetching(),
-            predictor: self.predictor(),
-            memory: Memory {
-                rss_bytes: process::resident_bytes(),
-                budget_bytes: self.live.budget(),
+            predictor: Footprint {
+                name: self.config.predictor.clone(),
+                files: snapshot.files,
+                nodes: snapshot.nodes,
+                bytes: snapshot.bytes,
             },
+            memory: Memory { rss_bytes: process::resident_bytes(), budget_bytes: snapshot.budget },
             model: ModelFile {
                 path: self.config.model.as_ref().map(|path| path.display().to_string()),
                 saved_at: self.live.saved_at(),
@@ -70,12 +75,8 @@ impl Reporter {
         Choice { active, reason: reason.into() }
     }
 
-    fn predictor(&self) -> Footprint {
-        self.live.footprint()
-    }
-
     fn prefetching(&self) -> Choice<bool> {
-        let active = self.live.figures().prefetching && self.config.predictor != "none";
+        let active = !self.live.is_off() && self.config.predictor != "none";
         let reason = if self.config.predictor == "none" {
             "predictor=none was asked for"
         } else if active {
