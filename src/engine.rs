@@ -274,3 +274,6 @@ impl std::fmt::Debug for Engine {
         f.debug_struct("Engine").field("snapshot", &self.snapshot()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

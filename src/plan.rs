@@ -347,7 +347,7 @@ impl Planner {
         }
         while batch.wanted.len() < self.window.files {
             let Some(next) = self.next_prediction(group, predictor) else { break };
-            let wanted = self.consider(next, group, since);
+            let wanted = self.consider(next, group, since, &batch);
             let full = batch.bytes > 0 && batch.bytes + wanted.reserve > self.window.bytes;
             if full || batch.bytes + wanted.reserve > room {
                 break;
@@ -369,13 +369,13 @@ impl Planner {
     }
 
     /// What is to be done for a prediction; perhaps nothing.
-    fn consider(&mut self, next: Prediction, group: GroupId, since: Moment) -> Wanted {
+    fn consider(&mut self, next: Prediction, group: GroupId, since: Moment, batch: &Batch) -> Wanted {
         let (file, mark, facts) = (next.file, self.marks.get(next.file), self.facts.get(next.file));
         let directory = next.kind == Kind::List || facts.is_some_and(|facts| facts.directory);
         let absent = mark.resident < since;
         let size = facts.map_or(UNKNOWN_SIZE, |facts| facts.size.min(FILE_BYTES_MAX));
         let bytes = next.kind == Kind::Open && !directory && absent && size > 0 && size <= self.budget;
-        let data = bytes && !self.ledger.has_data(file, group);
+        let data = bytes && !batch.has_data(file) && !self.ledger.has_data(file, group);
         Wanted {
             file,
             facts,

@@ -61,17 +61,15 @@ pub(super) struct Ledger {
 }
 
 /// A file that something was asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Item {
     group: GroupId,
     /// The group still expects it.
     wanted: bool,
     attributes: Option<JobId>,
     data: Option<JobId>,
-    /// Withdrawn jobs that were not settled yet.
-    strays: u32,
-    /// Used while a data job was under way.
-    used: bool,
+    /// Withdrawn jobs that were not settled yet. Nearly always none.
+    strays: Vec<JobId>,
     /// Bytes and arrivals that wait for their use.
     unused: u64,
     arrived: u64,
@@ -85,6 +83,8 @@ struct Entry {
     group: GroupId,
     begun: bool,
     withdrawn: bool,
+    /// Its file was used meanwhile.
+    used: bool,
     /// Still counts as part of its group's window.
     open: bool,
     reserved: u64,
@@ -166,7 +166,8 @@ impl Ledger {
         }
         (item.group, item.wanted) = (group, true);
         self.fate.in_flight_bytes += reserved;
-        let entry = Entry { file, target, group, begun: false, withdrawn: false, open: true, reserved };
+        let entry =
+            Entry { file, target, group, begun: false, withdrawn: false, used: false, open: true, reserved };
         self.jobs.insert(id, entry);
         let account = self.groups.entry(group).or_default();
         account.jobs.insert(id);
@@ -199,13 +200,17 @@ impl Ledger {
 
     /// The file was used. Says whether something of ours was there for it or on its way.
     pub(super) fn used(&mut self, file: FileId, at: Micros) -> bool {
-        let Some(item) = self.items.get_mut(&file) else { return false };
+        let Some(item) = self.items.get(&file) else { return false };
         let ours = item.unused > 0 || item.data.is_some();
-        item.used |= item.data.is_some() || item.strays > 0;
         let late = at < item.at;
-        let jobs = [item.attributes, item.data];
+        let current = [item.attributes, item.data];
+        for job in current.iter().flatten().chain(&item.strays) {
+            if let Some(entry) = self.jobs.get_mut(job) {
+                entry.used = true;
+            }
+        }
+        current.into_iter().flatten().for_each(|job| self.overtake(job));
         self.decide(file, if late { Use::Late } else { Use::InTime });
-        jobs.into_iter().flatten().for_each(|job| self.overtake(job));
         ours
     }
 
@@ -335,8 +340,8 @@ impl Ledger {
         self.fate.withdrawn += 1;
         self.fate.in_flight_bytes -= std::mem::take(&mut entry.reserved);
         if let Some(item) = self.items.get_mut(&entry.file) {
-            item.strays += 1;
             item.clear(job);
+            item.strays.push(job);
         }
         effects.push(Effect::Withdraw(job));
     }
@@ -344,25 +349,24 @@ impl Ledger {
     /// Takes a settled job off its file.
     fn close(&mut self, job: JobId, entry: Entry) {
         let Some(item) = self.items.get_mut(&entry.file) else { return };
-        if entry.withdrawn {
-            item.strays -= 1;
-        } else {
-            item.clear(job);
-        }
+        item.clear(job);
+        item.strays.retain(|&stray| stray != job);
     }
 
     fn arrive(&mut self, at: Micros, entry: Entry, bytes: u64) {
         self.fate.files += 1;
         self.fate.bytes += bytes;
+        if entry.used {
+            self.fate.late_bytes += bytes;
+            self.fate.late_files += 1;
+            return;
+        }
         let Some(item) = self.items.get_mut(&entry.file) else { return };
         item.unused += bytes;
         item.arrived += 1;
         item.at = at;
         self.fate.unused_bytes += bytes;
         self.fate.unused_files += 1;
-        if item.used {
-            return self.decide(entry.file, Use::Late);
-        }
         self.arrivals.push_back((at, entry.file));
         if item.wanted && !entry.withdrawn {
             self.groups.entry(item.group).or_default().arrived.push(entry.file);
@@ -391,9 +395,8 @@ impl Ledger {
 
     fn tidy(&mut self, file: FileId) {
         if let Some(item) = self.items.get_mut(&file) {
-            let under_way = item.data.is_some() || item.strays > 0;
-            item.used &= under_way;
-            if !under_way && item.attributes.is_none() && item.arrived == 0 {
+            let under_way = item.data.is_some() || item.attributes.is_some() || !item.strays.is_empty();
+            if !under_way && item.arrived == 0 {
                 self.items.remove(&file);
             }
         }
@@ -422,8 +425,7 @@ impl Item {
             wanted: true,
             attributes: None,
             data: None,
-            strays: 0,
-            used: false,
+            strays: Vec::new(),
             unused: 0,
             arrived: 0,
             at: Micros(0),
