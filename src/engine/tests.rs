@@ -82,6 +82,25 @@ impl World {
         self.check();
     }
 
+    /// The effects of one access concern one window: names before data, known places in order, then
+    /// the rest.
+    fn check_order(&self, effects: &[Effect]) {
+        let place = |effect: &Effect| match effect {
+            Effect::Prefetch(Job { file, target: Target::Attributes, .. }) => {
+                // Whether an unknown one counts as a directory is the prediction's to say.
+                let facts = self.engine.facts(*file)?;
+                Some((0, !facts.directory, false, facts.inode))
+            }
+            Effect::Prefetch(Job { file, target: Target::Data, .. }) => {
+                let facts = self.engine.facts(*file);
+                Some((1, true, facts.is_none(), facts.map_or(0, |facts| facts.extent)))
+            }
+            _ => None,
+        };
+        let places: Vec<_> = effects.iter().filter_map(place).collect();
+        assert!(places.is_sorted(), "{places:?}");
+    }
+
     fn asked(&mut self, job: Job) {
         let same = |other: &&Job| other.file == job.file && other.target == job.target;
         assert!(!self.queue.values().any(|other| same(&other)), "asked for twice: {job:?}");
@@ -117,6 +136,7 @@ impl World {
         if !hit {
             self.cached.insert(file);
         }
+        self.check_order(&effects);
         self.take(effects);
     }
 
@@ -536,7 +556,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// The world checks budget, duplicates, withdrawals and sums at every step; here also: each file
     /// that came has exactly one fate in the end, and the same steps give the same effects.

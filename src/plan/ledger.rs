@@ -8,43 +8,13 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
+use super::fate::{Fate, Use};
 use super::work::{Effect, Job, Outcome, Target};
 use crate::clock::Micros;
 use crate::id::{FileId, GroupId, IdMap, JobId};
 
 /// After so long, what came and was not used counts as wasted: the job it was for has moved on.
 const UNUSED_MAX: Duration = Duration::from_secs(600);
-
-/// What became of prefetching, in bytes and files of data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fate {
-    /// Jobs asked for, of all kinds.
-    pub jobs: u64,
-    /// Jobs withdrawn.
-    pub withdrawn: u64,
-    /// Files brought in.
-    pub files: u64,
-    /// Bytes brought in.
-    pub bytes: u64,
-    /// Bytes that were there before their first use.
-    pub used_bytes: u64,
-    /// Files of these.
-    pub used_files: u64,
-    /// Bytes that were still on their way at their first use.
-    pub late_bytes: u64,
-    /// Files of these.
-    pub late_files: u64,
-    /// Bytes nobody used.
-    pub wasted_bytes: u64,
-    /// Files of these.
-    pub wasted_files: u64,
-    /// Bytes reserved for data jobs under way.
-    pub in_flight_bytes: u64,
-    /// Bytes that came and wait for their use.
-    pub unused_bytes: u64,
-    /// Files of these.
-    pub unused_files: u64,
-}
 
 /// See the module's head.
 #[derive(Debug, Default)]
@@ -354,19 +324,14 @@ impl Ledger {
     }
 
     fn arrive(&mut self, at: Micros, entry: Entry, bytes: u64) {
-        self.fate.files += 1;
-        self.fate.bytes += bytes;
+        self.fate.arrive(bytes);
         if entry.used {
-            self.fate.late_bytes += bytes;
-            self.fate.late_files += 1;
-            return;
+            return self.fate.decide(Use::Late, bytes, 1);
         }
         let Some(item) = self.items.get_mut(&entry.file) else { return };
         item.unused += bytes;
         item.arrived += 1;
         item.at = at;
-        self.fate.unused_bytes += bytes;
-        self.fate.unused_files += 1;
         self.arrivals.push_back((at, entry.file));
         if item.wanted && !entry.withdrawn {
             self.groups.entry(item.group).or_default().arrived.push(entry.file);
@@ -380,16 +345,7 @@ impl Ledger {
     fn decide(&mut self, file: FileId, how: Use) {
         let Some(item) = self.items.get_mut(&file) else { return };
         let (bytes, files) = (std::mem::take(&mut item.unused), std::mem::take(&mut item.arrived));
-        let fate = &mut self.fate;
-        fate.unused_bytes -= bytes;
-        fate.unused_files -= files;
-        let (to_bytes, to_files) = match how {
-            Use::InTime => (&mut fate.used_bytes, &mut fate.used_files),
-            Use::Late => (&mut fate.late_bytes, &mut fate.late_files),
-            Use::Never => (&mut fate.wasted_bytes, &mut fate.wasted_files),
-        };
-        *to_bytes += bytes;
-        *to_files += files;
+        self.fate.decide(how, bytes, files);
         self.tidy(file);
     }
 
@@ -436,12 +392,4 @@ impl Item {
         self.attributes = self.attributes.filter(|&other| other != job);
         self.data = self.data.filter(|&other| other != job);
     }
-}
-
-/// What became of bytes that came.
-#[derive(Clone, Copy, Debug)]
-enum Use {
-    InTime,
-    Late,
-    Never,
 }
