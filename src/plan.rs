@@ -124,7 +124,7 @@ impl Planner {
     pub fn learn(&mut self, file: FileId, facts: Facts) {
         if facts.known() {
             self.facts.set(file, facts);
-            self.marks.of(file).question = Question::Known;
+            self.marks.of(file).known();
         }
     }
 
@@ -230,7 +230,10 @@ impl Planner {
     /// Nothing is known of the file any more.
     pub fn forget(&mut self, file: FileId) {
         self.facts.forget(file);
-        self.marks.of(file).question = Question::Open;
+        let mark = self.marks.of(file);
+        if mark.question == Question::Known {
+            mark.question = Question::Open;
+        }
     }
 
     /// Time passes: what waited too long is given up.
@@ -299,7 +302,7 @@ impl Planner {
     fn note_facts(&mut self, file: FileId, outcome: Outcome) {
         if let Some(facts) = outcome.facts() {
             self.facts.set(file, facts);
-            self.marks.of(file).question = Question::Known;
+            self.marks.of(file).known();
         }
     }
 

@@ -460,6 +460,16 @@ fn ten_thousand_jobs_leave_nothing_behind() {
     assert_eq!((snapshot.streams, snapshot.followers, snapshot.armed), (0, 0, 0));
 }
 
+/// Found by `whatever_happens`.
+#[test]
+fn a_question_under_way_is_not_asked_again() {
+    let (mut world, mut streams) = World::trained(MATCH);
+    for step in [Step::Close(37), Step::Forget(227), Step::Walk(0, 36, 2)] {
+        world.apply(&step, &mut streams);
+    }
+    assert_eq!(world.asked_for(Target::Facts).iter().filter(|&&file| file == 47).count(), 1);
+}
+
 /// One thing that may happen.
 #[derive(Clone, Debug)]
 enum Step {
