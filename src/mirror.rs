@@ -1,1 +1,178 @@
-//! (under construction)
+//! The passthrough operations: what users do in the mount is done in the source.
+//!
+//! What must stay true: errors are the kernel's own; nothing here waits for the engine or a worker
+//! except `join`, which is bounded and only for operations that were about to block anyway; an
+//! operation told `How::InMemory` never blocks and says `EAGAIN` instead; no lock is held across a
+//! system call that may block.
+
+pub mod attr;
+mod attributes;
+mod data;
+mod descriptors;
+mod directory;
+mod entries;
+mod handles;
+pub mod inodes;
+mod lookup;
+mod requester;
+mod source;
+mod watch;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::io::Errno;
+
+use crate::event::{Op, Residency};
+use crate::id::FileId;
+use crate::live::{Joined, Live, Note, Want};
+use crate::names::Names;
+use attr::Attr;
+use descriptors::Descriptors;
+use handles::Handles;
+use inodes::{Inode, Inodes};
+use source::Source;
+
+pub use attributes::{Change, SetTime, Volume, Xattr};
+pub use data::Opened;
+pub use directory::{DirEntry, Listing};
+pub use requester::Requester;
+pub use watch::Kernel;
+
+/// What an operation of the mirror gives; the error is the kernel's own.
+pub type Result<T> = std::result::Result<T, Errno>;
+
+/// May an operation block?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Never: `EAGAIN` when the answer is not in memory. For the thread that reads requests.
+    InMemory,
+    /// Yes. For threads of the pool.
+    MayBlock,
+}
+
+/// How long the kernel may rely on what it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freshness {
+    /// That a name leads to this inode, or to none.
+    pub entry: Duration,
+    /// That the attributes are these.
+    pub attr: Duration,
+}
+
+/// A name and what it leads to.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Attributes; `attr.ino` is the node id.
+    pub attr: Attr,
+    /// Which file of this number it is.
+    pub generation: u64,
+    /// How long this may be relied on.
+    pub fresh: Freshness,
+}
+
+/// A watched source tells of every change: the kernel may rely on what it knows until then. An hour
+/// bounds the harm of an event that got lost unseen.
+const WATCHED: Duration = Duration::from_secs(3600);
+
+/// The mirror of one source.
+#[derive(Debug)]
+pub struct Mirror {
+    source: Source,
+    inodes: Inodes,
+    descriptors: Descriptors,
+    handles: Handles,
+    names: Arc<Mutex<Names>>,
+    live: Arc<Live>,
+    /// How long the kernel may rely on what it was told while the source is not watched.
+    timeout: Duration,
+    watched: AtomicBool,
+    changes: watch::Changes,
+}
+
+impl Mirror {
+    /// A mirror of the directory `root` (a readable descriptor). `timeout` is how long the kernel
+    /// may rely on names and attributes while the source is not watched.
+    ///
+    /// # Errors
+    /// What statx gives for the directory.
+    pub fn new(
+        root: Arc<OwnedFd>,
+        names: Arc<Mutex<Names>>,
+        live: Arc<Live>,
+        timeout: Duration,
+    ) -> Result<Self> {
+        let source = Source::new(root)?;
+        let handle = source.handle_of(&source.root(), source.root_key());
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+        Ok(Mirror {
+            inodes: Inodes::new(source.root_key(), handle),
+            source,
+            descriptors: Descriptors::new(limit),
+            handles: Handles::default(),
+            names,
+            live,
+            timeout,
+            watched: AtomicBool::new(false),
+            changes: watch::Changes::default(),
+        })
+    }
+
+    /// Says which device number our own mount got, and what its mountpoint is without it, so that
+    /// a mount inside its own source is not entered from below.
+    pub fn cover(&self, (major, minor): (u32, u32), below: Arc<OwnedFd>) {
+        self.source.cover(attr::device(major, minor), below);
+    }
+
+    /// Closes what was opened for requests without a handle and has not been used for a moment.
+    /// True when nothing of the kind is open.
+    pub fn sweep(&self) -> bool {
+        self.descriptors.sweep()
+    }
+
+    /// How many inodes the kernel knows.
+    pub fn known_inodes(&self) -> usize {
+        self.inodes.count()
+    }
+
+    fn inode(&self, nodeid: u64) -> Result<Arc<Inode>> {
+        self.inodes.get(nodeid).ok_or(Errno::STALE)
+    }
+
+    fn location(&self, inode: &Inode, how: How) -> Result<Arc<OwnedFd>> {
+        self.descriptors.location(&self.source, &self.inodes, inode, how)
+    }
+
+    fn fresh(&self, dev: u64) -> Freshness {
+        let watched = self.watched.load(Ordering::Acquire) && dev == self.source.root_key().dev;
+        let time = if watched { WATCHED } else { self.timeout };
+        Freshness { entry: time, attr: time }
+    }
+
+    /// Waits, bounded, for a prefetch of `inode` that is planned or under way. How it was found.
+    fn join(&self, who: Requester, inode: &Inode, want: Want) -> Residency {
+        inode.file().map_or(Residency::Miss, |file| self.join_file(who, file, want))
+    }
+
+    fn join_file(&self, who: Requester, file: FileId, want: Want) -> Residency {
+        if self.live.is_own(who.tid) {
+            return Residency::Miss;
+        }
+        match self.live.join(file, want) {
+            Joined::Arrived => Residency::Partial,
+            Joined::NotPlanned | Joined::TimedOut => Residency::Miss,
+        }
+    }
+
+    fn note(&self, who: Requester, inode: &Inode, op: Op, residency: Residency) {
+        if self.live.is_own(who.tid) {
+            return;
+        }
+        if let Some(file) = self.file_id(inode) {
+            self.live.note(Note { tid: who.tid, file, op, residency });
+        }
+    }
+}

@@ -1,1 +1,39 @@
-//! (under construction)
+//! One mount from start to end: checks, set-up, signals, teardown.
+//!
+//! What must stay true: when `mount` returns, nothing of ours is mounted any more (or it has been
+//! detached and dies with its last user) and the model is saved; what cannot be had (watching,
+//! control socket) costs its own benefit and a warning, not the mount.
+
+pub mod check;
+pub mod daemon;
+mod error;
+mod path;
+mod presence;
+mod report;
+mod service;
+pub mod signals;
+pub mod unmount;
+
+pub use error::MountError;
+
+use crate::config::Config;
+use crate::predict::PredictorChoice;
+use daemon::Readiness;
+use service::Service;
+
+/// Mount what `config` says and serve it until it is unmounted or a signal ends it.
+///
+/// # Errors
+/// Nothing is left mounted then.
+pub fn mount(config: Config, predictor: PredictorChoice, ready: Readiness) -> Result<(), MountError> {
+    check::rights(&config)?;
+    let service = Service::start(config, predictor)?;
+    match ready.ready() {
+        Ok(()) => service.serve(),
+        Err(error) => {
+            service.stop();
+            return Err(MountError::Session(error));
+        }
+    }
+    Ok(())
+}

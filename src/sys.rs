@@ -9,6 +9,23 @@ pub mod cachestat;
 pub mod fanotify;
 pub mod fiemap;
 pub mod handle;
+pub mod memory;
 pub mod mountinfo;
 pub mod proc;
 pub mod process;
+pub mod thread;
+
+use std::os::fd::{IntoRawFd, OwnedFd};
+
+/// Closes a descriptor and tells of the errors that dropping it would swallow.
+///
+/// # Errors
+/// What close(2) gives: on network file systems, of writes put off until now.
+pub fn close(fd: OwnedFd) -> Result<(), rustix::io::Errno> {
+    // SAFETY: the descriptor was owned, and is given up here whatever the call answers.
+    match unsafe { libc::close(fd.into_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(rustix::io::Errno::from_io_error(&std::io::Error::last_os_error())
+            .unwrap_or(rustix::io::Errno::IO)),
+    }
+}

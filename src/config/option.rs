@@ -40,8 +40,8 @@ enum Kind {
     Bytes(RangeInclusive<u64>, fn(&mut Config, u64)),
     Duration(RangeInclusive<Duration>, fn(&mut Config, Duration)),
     Path(fn(&mut Config, PathBuf)),
-    /// Free text; the function says whether it is well formed, the text how it should look.
-    Text(&'static str, fn(&mut Config, &str) -> bool),
+    /// Free text: what it is called, how it should look, and what sets it and says whether it is well formed.
+    Text(&'static str, &'static str, fn(&mut Config, &str) -> bool),
     /// Meant for `mount` and `fstab`, not for us. With or without a value.
     Ignored,
 }
@@ -66,7 +66,7 @@ pub static OPTIONS: &[MountOption] = &[
         "predictor",
         "match",
         "what learns: match, none, or pcm with partition size, order and threshold (pcm:32/2/0.3)",
-        Kind::Text("match, none, pcm or pcm:ps/mo/threshold", set_predictor),
+        Kind::Text("NAME", "match, none, pcm or pcm:ps/mo/threshold", set_predictor),
     ),
     option(
         "model",
@@ -140,7 +140,7 @@ pub static OPTIONS: &[MountOption] = &[
         "fsname",
         "the source's path",
         "what mount and df show as the source",
-        Kind::Text("some text", |c, text| {
+        Kind::Text("TEXT", "some text", |c, text| {
             c.fsname = Some(text.to_owned());
             !text.is_empty()
         }),
@@ -148,8 +148,8 @@ pub static OPTIONS: &[MountOption] = &[
     option(
         "subtype",
         "augurfs",
-        "the mount's type after 'fuse.'; the other commands find only augurfs",
-        Kind::Text("a word of letters, digits, _ and -", |c, text| {
+        "the mount's type after 'fuse.'",
+        Kind::Text("WORD", "a word of letters, digits, _ and -", |c, text| {
             c.subtype = text.to_owned();
             !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
         }),
@@ -186,7 +186,7 @@ impl MountOption {
             Kind::Bytes(..) => Some("BYTES".into()),
             Kind::Duration(..) => Some("DURATION".into()),
             Kind::Path(_) => Some("PATH".into()),
-            Kind::Text(..) => Some("TEXT".into()),
+            Kind::Text(name, ..) => Some((*name).into()),
         }
     }
 
@@ -240,7 +240,7 @@ impl MountOption {
             }
             Kind::Bytes(range, set) => set(config, self.within(text, unit::bytes(text), range)?),
             Kind::Duration(range, set) => set(config, self.within(text, unit::duration(text), range)?),
-            Kind::Text(_, set) if set(config, text) => {}
+            Kind::Text(.., set) if set(config, text) => {}
             _ => return Err(self.misformed(text)),
         }
         Ok(())
@@ -268,7 +268,7 @@ impl MountOption {
         match &self.kind {
             Kind::Bytes(..) => unit::BYTES_FORM,
             Kind::Duration(..) => unit::DURATION_FORM,
-            Kind::Text(form, _) => form,
+            Kind::Text(_, form, _) => form,
             _ => "it as the help says",
         }
     }
@@ -278,7 +278,7 @@ impl MountOption {
             Kind::Bytes(..) => "BYTES",
             Kind::Duration(..) => "DURATION",
             Kind::Path(_) => "PATH",
-            Kind::Word([only], _) => only,
+            Kind::Word([only], _) | Kind::Text(only, ..) => only,
             _ => "WORD",
         }
     }

@@ -11,9 +11,12 @@ pub fn resident_bytes() -> u64 {
     pages * rustix::param::page_size() as u64
 }
 
-/// Does a process of that number exist?
-pub fn exists(pid: u32) -> bool {
-    directory(pid).exists()
+/// Does a process of that number run? One that has ended and only waits for its parent does not.
+pub fn runs(pid: u32) -> bool {
+    let stat = fs::read(directory(pid).join("stat")).unwrap_or_default();
+    // The state follows the name, which stands in parentheses and may contain more of them.
+    let name_end = stat.iter().rposition(|byte| *byte == b')');
+    name_end.and_then(|at| stat.get(at + 2)).is_some_and(|state| !matches!(state, b'Z' | b'X'))
 }
 
 /// A process that holds something open.
@@ -69,8 +72,21 @@ mod tests {
     }
 
     #[test]
-    fn we_exist_and_take_memory() {
-        assert!(exists(std::process::id()) && !exists(u32::MAX));
+    fn a_process_nobody_has_waited_for_does_not_run() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(runs(child.id()));
+        child.kill().unwrap();
+        let start = std::time::Instant::now();
+        while runs(child.id()) {
+            assert!(start.elapsed().as_secs() < 5);
+        }
+        assert!(directory(child.id()).exists());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn we_run_and_take_memory() {
+        assert!(runs(std::process::id()) && !runs(u32::MAX));
         assert!(resident_bytes() > 100_000);
     }
 }

@@ -1,0 +1,161 @@
+//! A slow device for measuring, and the command that measures on it: one job, cold and hot, without
+//! augurfs, the first time with it and the second time.
+//!
+//! ```text
+//! cargo bench --bench slow_device -- --device net --tree /usr/share/doc -- 'tar cf - {tree} | cat > /dev/null'
+//! cargo bench --bench slow_device -- --device net --tree /usr/share/doc --parallel 64
+//! cargo bench --bench slow_device -- --device net --tree /usr/share/doc --check
+//! ```
+//!
+//! Needs root, /dev/fuse, loop devices, and mkfs.ext4, losetup, unshare and fincore (e2fsprogs and
+//! util-linux). The image lives in memory: about twice the size of the tree.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command that reports on the terminal")]
+
+mod arms;
+mod check;
+#[path = "../common/mod.rs"]
+mod common;
+mod model;
+mod parallel;
+mod report;
+mod server;
+mod stage;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::{CommandFactory, Parser, ValueEnum};
+
+use arms::{Arm, Job, Theatre};
+use common::daemon::Program;
+use common::mounts::{Scratch, enter_namespace};
+use common::shell::Interruption;
+use model::Kind;
+use report::Report;
+use stage::{Plan, Stage};
+
+/// Measures a job on a slow device: cold, first and second run through augurfs, hot.
+#[derive(Parser)]
+#[command(bin_name = "cargo bench --bench slow_device --")]
+struct Options {
+    /// Which device model
+    #[arg(long, value_enum)]
+    device: Kind,
+    /// The tree to copy onto the device
+    #[arg(long)]
+    tree: PathBuf,
+    /// How often to measure every arm
+    #[arg(long, default_value_t = 1)]
+    rounds: usize,
+    /// For the device's rotations
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Of the device, in MiB
+    #[arg(long, default_value_t = 1024)]
+    size: u64,
+    /// More options for augurfs, as after -o
+    #[arg(long, default_value = "")]
+    mount_options: String,
+    /// Only the arms without augurfs
+    #[arg(long)]
+    native_only: bool,
+    /// Instead of a job: this many readers of cold files against one
+    #[arg(long, value_name = "READERS")]
+    parallel: Option<usize>,
+    /// Instead of a job: is the device what it claims to be?
+    #[arg(long)]
+    check: bool,
+    /// Also write everything here
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The augurfs to measure
+    #[arg(long, value_name = "FILE", default_value = env!("CARGO_BIN_EXE_augurfs"))]
+    binary: PathBuf,
+    /// A job that takes longer than this has failed, in seconds
+    #[arg(long, default_value_t = 300)]
+    limit: u64,
+    /// A shell command; {tree} and {scratch} are replaced by paths
+    #[arg(last = true)]
+    job: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    // Cargo adds `--bench` at the end.
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    arguments.retain(|argument| argument != "--bench");
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("slow_device: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[OsString]) -> anyhow::Result<()> {
+    if let [_, serve, kind, image, mountpoint] = arguments
+        && serve == "--serve"
+    {
+        let kind = kind.to_str().and_then(|kind| Kind::from_str(kind, true).ok()).context("which device?")?;
+        return server::serve(kind, Path::new(image), Path::new(mountpoint));
+    }
+    if arguments.len() < 2 {
+        // `cargo bench` without arguments runs every bench there is.
+        return Ok(Options::command().print_help()?);
+    }
+    let options = Options::parse_from(arguments);
+    enter_namespace(arguments)?;
+    measure(&options)
+}
+
+fn measure(options: &Options) -> anyhow::Result<()> {
+    let interruption = Interruption::watch()?;
+    let tree = options.tree.canonicalize().with_context(|| options.tree.display().to_string())?;
+    if !options.native_only && !options.check && !options.binary.is_file() {
+        bail!("{} is missing", options.binary.display());
+    }
+    let size = options.size << 20;
+    let scratch = Scratch::new()?;
+    let plan = Plan { kind: options.device, seed: options.seed, size, tree: &tree };
+    let mut stage = Stage::build(&scratch, &plan)?;
+    let program = Program { binary: &options.binary, options: &options.mount_options };
+    let program = (!options.native_only).then_some(program);
+    if options.check {
+        return check::check(&mut stage, size);
+    }
+    if let Some(readers) = options.parallel {
+        return parallel::compare(&mut stage, readers, program.as_ref(), &interruption);
+    }
+    let command = options.job.join(" ");
+    if command.is_empty() {
+        bail!("which job? Give a shell command after --");
+    }
+    let job = Job { command: &command, limit: Duration::from_secs(options.limit) };
+    let theatre = Theatre { stage: &mut stage, job, program, interruption: &interruption };
+    run_rounds(options, theatre, &command)
+}
+
+fn run_rounds(options: &Options, mut theatre: Theatre<'_, '_>, command: &str) -> anyhow::Result<()> {
+    let device = report::name(options.device);
+    println!("{device}, {} MiB, {} round(s): {command}", options.size, options.rounds);
+    let mut samples = Vec::new();
+    for round in 0..options.rounds {
+        samples.extend(theatre.round(round)?);
+    }
+    print!("{}", report::table(&samples));
+    let Some(path) = &options.json else { return Ok(()) };
+    let report = Report {
+        device,
+        job: command,
+        seed: options.seed,
+        size_bytes: options.size << 20,
+        rounds: options.rounds,
+        gap_closed_first: report::gap_closed(&samples, Arm::First),
+        gap_closed_second: report::gap_closed(&samples, Arm::Second),
+        samples: &samples,
+    };
+    report::write_json(&report, path)
+}

@@ -1,0 +1,53 @@
+//! What we ask of the kernel, and what we must not.
+//!
+//! Asked for, where the kernel has it:
+//! - cached data goes when size or modification time change (`AUTO_INVAL_DATA`);
+//! - listings bring inodes along when the caller seems to want them (`READDIRPLUS_AUTO`);
+//! - names of one directory are resolved in parallel; link targets are cached;
+//! - the umask reaches us instead of being applied, because a default ACL replaces it; ACLs are
+//!   checked by the kernel.
+//!
+//! Refused, because the adapter library or the mirror could not keep the promise:
+//! - write-back caching: appends would overwrite what was appended below, and acknowledged writes
+//!   would die with the daemon; it also excludes passthrough;
+//! - `ATOMIC_O_TRUNC`: without open requests, truncation would never reach us;
+//! - the kill-set-ID promises (`HANDLE_KILLPRIV*`): the library hides the flags they need;
+//! - extended `setxattr` (fuser 0.18 panics), id-mapped mounts, io_uring, security contexts.
+
+use fuser::{InitFlags, KernelConfig};
+
+use crate::config::DataPath;
+
+/// Requests that the kernel may send without anybody waiting for each: read-ahead, above all. The
+/// default of 16 would hold parallel readers back.
+const BACKGROUND: u16 = 256;
+
+const WANTED: [InitFlags; 9] = [
+    InitFlags::FUSE_AUTO_INVAL_DATA,
+    InitFlags::FUSE_DO_READDIRPLUS,
+    InitFlags::FUSE_READDIRPLUS_AUTO,
+    InitFlags::FUSE_PARALLEL_DIROPS,
+    InitFlags::FUSE_CACHE_SYMLINKS,
+    InitFlags::FUSE_DONT_MASK,
+    InitFlags::FUSE_POSIX_ACL,
+    InitFlags::FUSE_NO_OPENDIR_SUPPORT,
+    InitFlags::FUSE_ABORT_ERROR,
+];
+
+/// Agrees with the kernel on how to work together.
+pub(crate) fn negotiate(config: &mut KernelConfig, path: DataPath) {
+    for flag in WANTED {
+        if config.add_capabilities(flag).is_err() {
+            log::info!("this kernel lacks {flag:?}");
+        }
+    }
+    // Both refuse only zero.
+    let _ = config.set_max_background(BACKGROUND);
+    if path == DataPath::Passthrough {
+        let supported = config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok();
+        if supported {
+            // At most 2, which is fuser's limit as well.
+            let _ = config.set_max_stack_depth(1);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Threads for what may block, so that the thread that reads requests never does.
+//!
+//! What must stay true: a task waits for a thread only when `MOST` are busy; a panic in a task costs
+//! its request (which is answered with an error as its reply is dropped), not the thread.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+
+use crate::sys::thread::own_umask;
+
+/// Threads at most. Each waits for the source most of the time: this is how many requests a slow
+/// source can have in flight for us.
+const MOST: usize = 256;
+
+/// A thread that has had nothing to do for so long ends.
+const IDLE: Duration = Duration::from_secs(5);
+
+type Task = Box<dyn FnOnce() + Send>;
+
+/// The pool.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    to: Sender<Task>,
+    from: Receiver<Task>,
+    census: Arc<Census>,
+}
+
+/// How many threads there are, and how many tasks they have or will get.
+#[derive(Debug, Default)]
+struct Census {
+    threads: AtomicUsize,
+    tasks: AtomicUsize,
+}
+
+impl Pool {
+    pub(crate) fn new() -> Self {
+        let (to, from) = unbounded();
+        Pool { to, from, census: Arc::default() }
+    }
+
+    /// Runs `task` on a thread of the pool.
+    pub(crate) fn run(&self, task: impl FnOnce() + Send + 'static) {
+        let tasks = 1 + self.census.tasks.fetch_add(1, Ordering::AcqRel);
+        // Never fails: we hold a receiver ourselves.
+        let _ = self.to.send(Box::new(task));
+        if tasks > self.census.threads.load(Ordering::Acquire) {
+            self.grow();
+        }
+    }
+
+    fn grow(&self) {
+        if self.census.threads.fetch_add(1, Ordering::AcqRel) >= MOST {
+            self.census.threads.fetch_sub(1, Ordering::AcqRel);
+            return;
+        }
+        let (from, census) = (self.from.clone(), self.census.clone());
+        let started = std::thread::Builder::new().name("io".into()).spawn(move || work(&from, &census));
+        if let Err(error) = started {
+            self.census.threads.fetch_sub(1, Ordering::AcqRel);
+            log::warn!("no further thread for requests: {error}");
+        }
+    }
+}
+
+fn work(from: &Receiver<Task>, census: &Census) {
+    if let Err(error) = own_umask() {
+        log::error!("a thread cannot have a umask of its own: {error}");
+        census.threads.fetch_sub(1, Ordering::AcqRel);
+        return;
+    }
+    loop {
+        while let Ok(task) = from.recv_timeout(IDLE) {
+            if catch_unwind(AssertUnwindSafe(task)).is_err() {
+                log::error!("a request failed by a panic");
+            }
+            census.tasks.fetch_sub(1, Ordering::AcqRel);
+        }
+        census.threads.fetch_sub(1, Ordering::AcqRel);
+        // A task may have been counted on this thread just before it left.
+        if from.is_empty() {
+            return;
+        }
+        census.threads.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    #[test]
+    fn as_many_tasks_block_at_once_as_there_are() {
+        let pool = Pool::new();
+        let barrier = Arc::new(Barrier::new(65));
+        for _ in 0..64 {
+            let barrier = barrier.clone();
+            pool.run(move || {
+                barrier.wait();
+            });
+        }
+        // Passes only when all 64 wait at the same time.
+        barrier.wait();
+    }
+
+    #[test]
+    fn a_panic_costs_one_task() {
+        let pool = Pool::new();
+        let (to, from) = unbounded();
+        pool.run(|| panic!("on purpose"));
+        pool.run(move || to.send(7).unwrap());
+        assert_eq!(from.recv_timeout(Duration::from_secs(10)), Ok(7));
+    }
+}

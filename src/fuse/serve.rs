@@ -1,0 +1,97 @@
+//! How a request is worked off: at once when the answer is in memory, else on the pool.
+//!
+//! What must stay true: the thread that reads requests runs only what cannot block; each request is
+//! answered exactly once (fuser answers EIO when a reply is dropped) and timed from arrival to
+//! answer; a panic costs its request only.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::io::Errno;
+
+use super::backing::Backings;
+use super::pool::Pool;
+use crate::config::DataPath;
+use crate::mirror::{How, Mirror, Result};
+use crate::stats::{Counters, Operation};
+
+/// What every request needs.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) mirror: Arc<Mirror>,
+    pub(crate) pool: Pool,
+    pub(crate) path: DataPath,
+    pub(crate) backings: Arc<Backings>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+/// Times a request until it has been answered.
+struct Timing {
+    counters: Arc<Counters>,
+    operation: Operation,
+    start: Instant,
+}
+
+impl Drop for Timing {
+    fn drop(&mut self) {
+        self.counters.latencies.record(self.operation, self.start.elapsed());
+    }
+}
+
+impl Desk {
+    fn timing(&self, operation: Operation) -> Timing {
+        Timing { counters: self.counters.clone(), operation, start: Instant::now() }
+    }
+
+    /// Answers from memory when `work` can, else has it done on the pool.
+    pub(crate) fn serve<T, R: Send + 'static>(
+        &self,
+        operation: Operation,
+        reply: R,
+        work: impl Fn(&Mirror, How) -> Result<T> + Send + 'static,
+        send: impl FnOnce(R, Result<T>) + Send + 'static,
+    ) {
+        let timing = self.timing(operation);
+        let answer = self.mirror.answer();
+        let tried = catch_unwind(AssertUnwindSafe(|| work(&self.mirror, How::InMemory)));
+        match tried {
+            Ok(Err(Errno::AGAIN)) => {
+                let mirror = self.mirror.clone();
+                self.pool.run(move || {
+                    let _until_answered = (timing, answer);
+                    send(reply, work(&mirror, How::MayBlock));
+                });
+            }
+            Ok(result) => send(reply, result),
+            Err(_) => {
+                log::error!("{} failed by a panic", operation.as_str());
+                send(reply, Err(Errno::IO));
+            }
+        }
+    }
+
+    /// Has `work` done on the pool.
+    pub(crate) fn defer<T, R: Send + 'static>(
+        &self,
+        operation: Operation,
+        reply: R,
+        work: impl FnOnce(&Mirror) -> Result<T> + Send + 'static,
+        send: impl FnOnce(R, Result<T>) + Send + 'static,
+    ) {
+        let until_answered = (self.timing(operation), self.mirror.answer());
+        let mirror = self.mirror.clone();
+        self.pool.run(move || {
+            let _until_answered = until_answered;
+            send(reply, work(&mirror));
+        });
+    }
+
+    /// Does something that cannot block, here and now.
+    pub(crate) fn at_once(&self, operation: Operation, work: impl FnOnce()) {
+        let _timing = self.timing(operation);
+        if catch_unwind(AssertUnwindSafe(work)).is_err() {
+            log::error!("{} failed by a panic", operation.as_str());
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Attributes, extended attributes, link targets, and figures of the whole file system.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
+
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, StatVfs, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
+};
+
+use super::attr::{Attr, Time};
+use super::descriptors::Purpose;
+use super::entries::not_enosys;
+use super::inodes::Inode;
+use super::source::{c_name, proc_path, stat_fd};
+use super::{Freshness, How, Mirror, Requester, Result};
+use crate::event::{Op, Residency};
+
+/// A time to set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetTime {
+    /// The moment the source is told.
+    Now,
+    /// This one.
+    At(Time),
+}
+
+/// What setattr is to change; `None` leaves a field alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Change {
+    /// Permission and set-id bits.
+    pub mode: Option<u32>,
+    /// Owner.
+    pub uid: Option<u32>,
+    /// Group.
+    pub gid: Option<u32>,
+    /// Size in bytes.
+    pub size: Option<u64>,
+    /// Last access.
+    pub atime: Option<SetTime>,
+    /// Last change of content.
+    pub mtime: Option<SetTime>,
+    /// The open file to act on, 0 for none.
+    pub handle: u64,
+}
+
+/// Figures of the file system the source is on.
+pub type Volume = StatVfs;
+
+impl Mirror {
+    /// The attributes of `nodeid`.
+    ///
+    /// # Errors
+    /// `EAGAIN` when `how` forbids to block, `ESTALE` when it has gone, else the source's.
+    pub fn getattr(&self, nodeid: u64, how: How) -> Result<(Attr, Freshness)> {
+        let inode = self.inode(nodeid)?;
+        let at = self.location(&inode, how)?;
+        let stat = stat_fd(&at)?;
+        Ok((Attr::new(nodeid, &stat), self.fresh(inode.key.dev)))
+    }
+
+    /// Changes attributes; the new ones come back.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn setattr(&self, who: Requester, nodeid: u64, change: &Change) -> Result<(Attr, Freshness)> {
+        let inode = self.inode(nodeid)?;
+        let at = self.location(&inode, How::MayBlock)?;
+        if let Some(size) = change.size {
+            self.truncate(&inode, size, change.handle)?;
+            self.note(who, &inode, Op::Write, Residency::Unknown);
+        }
+        if change.uid.is_some() || change.gid.is_some() {
+            let (uid, gid) = (change.uid.map(Uid::from_raw), change.gid.map(Gid::from_raw));
+            rustix::fs::chownat(&at, c"", uid, gid, AtFlags::EMPTY_PATH)?;
+        }
+        if let Some(mode) = change.mode {
+            rustix::fs::chmod(proc_path(at.as_fd()), Mode::from_raw_mode(mode & 0o7777))?;
+        }
+        if change.atime.is_some() || change.mtime.is_some() {
+            let times =
+                Timestamps { last_access: timespec(change.atime), last_modification: timespec(change.mtime) };
+            rustix::fs::utimensat(&at, c"", &times, AtFlags::EMPTY_PATH)?;
+        }
+        Ok((Attr::new(nodeid, &stat_fd(&at)?), self.fresh(inode.key.dev)))
+    }
+
+    fn truncate(&self, inode: &Inode, size: u64, handle: u64) -> Result<()> {
+        if handle != 0
+            && let Ok(file) = self.handles.get(handle)
+        {
+            return rustix::fs::ftruncate(&file, size);
+        }
+        let file = self.descriptors.lend(&self.source, &self.inodes, inode, Purpose::Write, How::MayBlock)?;
+        rustix::fs::ftruncate(&file, size)
+    }
+
+    /// The target of a symbolic link.
+    ///
+    /// # Errors
+    /// The source's own; `EAGAIN` when `how` forbids to block.
+    pub fn readlink(&self, nodeid: u64, how: How) -> Result<OsString> {
+        let at = self.location(&*self.inode(nodeid)?, how)?;
+        let target = rustix::fs::readlinkat(&at, c"", Vec::new())?;
+        Ok(OsString::from_vec(target.into_bytes()))
+    }
+
+    /// Figures of the file system that `nodeid` is on.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn statfs(&self, nodeid: u64) -> Result<Volume> {
+        let at = self.location(&*self.inode(nodeid)?, How::MayBlock)?;
+        rustix::fs::fstatvfs(&at)
+    }
+
+    /// The value of an extended attribute, or with `size` 0 its length only (as an empty value).
+    ///
+    /// # Errors
+    /// `ENODATA` when there is none, `ERANGE` when it is longer than `size`, else the source's.
+    pub fn getxattr(&self, nodeid: u64, name: &OsStr, size: u32, how: How) -> Result<Xattr> {
+        let at = self.location(&*self.inode(nodeid)?, how)?;
+        let (path, name) = (proc_path(at.as_fd()), c_name(name)?);
+        if size == 0 {
+            let length = rustix::fs::getxattr(&path, &name, &mut [0_u8; 0][..]).map_err(not_enosys)?;
+            return Ok(Xattr::Length(length as u32));
+        }
+        let mut value = vec![0; size as usize];
+        let length = rustix::fs::getxattr(&path, &name, &mut value[..]).map_err(not_enosys)?;
+        value.truncate(length);
+        Ok(Xattr::Bytes(value))
+    }
+
+    /// The names of the extended attributes, each ended by a NUL, or with `size` 0 their length.
+    ///
+    /// # Errors
+    /// `ERANGE` when they are longer than `size`, else the source's.
+    pub fn listxattr(&self, nodeid: u64, size: u32) -> Result<Xattr> {
+        let at = self.location(&*self.inode(nodeid)?, How::MayBlock)?;
+        let path = proc_path(at.as_fd());
+        if size == 0 {
+            let length = rustix::fs::listxattr(&path, &mut [0_u8; 0][..]).map_err(not_enosys)?;
+            return Ok(Xattr::Length(length as u32));
+        }
+        let mut names = vec![0_u8; size as usize];
+        let length = rustix::fs::listxattr(&path, &mut names[..]).map_err(not_enosys)?;
+        names.truncate(length);
+        Ok(Xattr::Bytes(names))
+    }
+
+    /// Sets an extended attribute; `flags` are those of setxattr(2).
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn setxattr(&self, nodeid: u64, name: &OsStr, value: &[u8], flags: u32) -> Result<()> {
+        let at = self.location(&*self.inode(nodeid)?, How::MayBlock)?;
+        let flags = XattrFlags::from_bits_retain(flags);
+        rustix::fs::setxattr(proc_path(at.as_fd()), c_name(name)?, value, flags).map_err(not_enosys)
+    }
+
+    /// Removes an extended attribute.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn removexattr(&self, nodeid: u64, name: &OsStr) -> Result<()> {
+        let at = self.location(&*self.inode(nodeid)?, How::MayBlock)?;
+        rustix::fs::removexattr(proc_path(at.as_fd()), c_name(name)?).map_err(not_enosys)
+    }
+
+    /// Writes a directory's entries out to the device.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn fsyncdir(&self, nodeid: u64, data_only: bool) -> Result<()> {
+        let inode = self.inode(nodeid)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let dir = self.descriptors.open(&self.source, &self.inodes, &inode, flags, How::MayBlock)?;
+        if data_only { rustix::fs::fdatasync(&dir) } else { rustix::fs::fsync(&dir) }
+    }
+}
+
+/// An answer about extended attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Xattr {
+    /// How long it would be, in bytes.
+    Length(u32),
+    /// The bytes themselves.
+    Bytes(Vec<u8>),
+}
+
+fn timespec(time: Option<SetTime>) -> Timespec {
+    match time {
+        None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        Some(SetTime::Now) => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+        Some(SetTime::At(t)) => Timespec { tv_sec: t.secs, tv_nsec: i64::from(t.nanos) },
+    }
+}

@@ -1,0 +1,277 @@
+//! Content: open, read, write, and what else acts on bytes.
+//!
+//! What must stay true: a read is short only at the end of the file; an append goes to the true end,
+//! though the kernel may not know that the file has grown below.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
+use rustix::io::{Errno, ReadWriteFlags};
+
+use super::attr::{Attr, Version};
+use super::descriptors::Purpose;
+use super::entries::not_enosys;
+use super::inodes::Inode;
+use super::source::stat_fd;
+use super::{How, Mirror, Requester, Result};
+use crate::event::{Op, Residency, Span};
+use crate::live::Want;
+use crate::sys::cachestat;
+
+/// Flags of open(2) that have had their effect in the kernel above us, or must not reach the source.
+/// Direct reads and writes of the mount are served from the source's page cache, which is coherent.
+const CONSUMED: OFlags =
+    OFlags::CREATE.union(OFlags::EXCL).union(OFlags::TRUNC).union(OFlags::NOCTTY).union(OFlags::DIRECT);
+
+/// An open file.
+#[derive(Debug)]
+pub struct Opened {
+    /// What the kernel shall call it.
+    pub handle: u64,
+    /// The file itself.
+    pub fd: Arc<OwnedFd>,
+    /// Is its content what it was when the kernel last cached it?
+    pub unchanged: bool,
+}
+
+impl Mirror {
+    /// Opens a file under a handle of its own; `flags` are those of open(2).
+    ///
+    /// # Errors
+    /// `EAGAIN` when `how` forbids to block, else the source's.
+    pub fn open(&self, who: Requester, nodeid: u64, flags: OFlags, how: How) -> Result<Opened> {
+        let inode = self.inode(nodeid)?;
+        let flags = flags - CONSUMED;
+        let joined = match how {
+            How::MayBlock => self.join(who, &inode, Want::Data),
+            How::InMemory => Residency::Miss,
+        };
+        let fd = self.descriptors.open(&self.source, &self.inodes, &inode, flags, how)?;
+        let stat = stat_fd(&fd)?;
+        let version = Version::from(&Attr::new(nodeid, &stat));
+        let residency = residency_at_open(&fd, stat.stx_size, joined);
+        let fd = Arc::new(fd);
+        let handle = self.handles.enter(fd.clone());
+        self.note(who, &inode, Op::Open, residency);
+        Ok(Opened { handle, fd, unchanged: inode.caches(version) })
+    }
+
+    /// Notes that a directory was opened, where the kernel tells of it.
+    ///
+    /// # Errors
+    /// `ESTALE` when it has gone.
+    pub fn opendir(&self, who: Requester, nodeid: u64) -> Result<()> {
+        let inode = self.inode(nodeid)?;
+        self.note(who, &inode, Op::List, Residency::Unknown);
+        Ok(())
+    }
+
+    /// Ends the use of a handle.
+    pub fn release(&self, handle: u64) {
+        self.handles.release(handle);
+    }
+
+    /// What closing a descriptor would report: errors of writes that a network source has put off.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn flush(&self, handle: u64) -> Result<()> {
+        let file = self.handles.get(handle)?;
+        let copy = rustix::io::fcntl_dupfd_cloexec(&file, 0)?;
+        crate::sys::close(copy)
+    }
+
+    /// The file to act on: the one behind `handle`, or when that is 0 one opened for `purpose`.
+    fn file(&self, inode: &Inode, handle: u64, purpose: Purpose, how: How) -> Result<Arc<OwnedFd>> {
+        match handle {
+            0 => self.descriptors.lend(&self.source, &self.inodes, inode, purpose, how),
+            handle => self.handles.get(handle),
+        }
+    }
+
+    /// Reads up to `size` bytes at `offset`; fewer only at the end of the file.
+    ///
+    /// # Errors
+    /// `EAGAIN` when `how` forbids to block and not all of it is in memory, else the source's.
+    pub fn read(
+        &self,
+        who: Requester,
+        nodeid: u64,
+        handle: u64,
+        offset: u64,
+        size: usize,
+        how: How,
+    ) -> Result<Vec<u8>> {
+        let inode = self.inode(nodeid)?;
+        let span = Op::Read(Span { offset, len: size as u64 });
+        match how {
+            How::InMemory => {
+                let file = self.file(&inode, handle, Purpose::Read, how)?;
+                let data = read_cached(&file, offset, size)?;
+                self.note(who, &inode, span, Residency::Hit);
+                Ok(data)
+            }
+            How::MayBlock => {
+                let found = self.join(who, &inode, Want::Data);
+                let file = self.file(&inode, handle, Purpose::Read, how)?;
+                self.note(who, &inode, span, found);
+                let _turn = (found == Residency::Miss && !self.live.is_own(who.tid))
+                    .then(|| self.live.foreground(size as u64));
+                read_all(&file, offset, size)
+            }
+        }
+    }
+
+    /// Writes `data` at `offset` (at the end when `append`); how much was written comes back.
+    ///
+    /// # Errors
+    /// The source's own, when nothing was written.
+    pub fn write(
+        &self,
+        who: Requester,
+        nodeid: u64,
+        handle: u64,
+        offset: u64,
+        data: &[u8],
+        append: bool,
+    ) -> Result<usize> {
+        let inode = self.inode(nodeid)?;
+        let purpose = if append { Purpose::Append } else { Purpose::Write };
+        let file = self.file(&inode, handle, purpose, How::MayBlock)?;
+        let written = write_all(&file, offset, data)?;
+        self.note(who, &inode, Op::Write, Residency::Unknown);
+        if append && stat_fd(&file)?.stx_size != offset + written as u64 {
+            // The file had grown below: the kernel has put these bytes in the wrong place.
+            self.changes.content(nodeid);
+        }
+        Ok(written)
+    }
+
+    /// Writes a file's data (and unless `data_only` its attributes) out to the device.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn fsync(&self, nodeid: u64, handle: u64, data_only: bool) -> Result<()> {
+        let inode = self.inode(nodeid)?;
+        let file = self.file(&inode, handle, Purpose::Read, How::MayBlock)?;
+        if data_only { rustix::fs::fdatasync(&file) } else { rustix::fs::fsync(&file) }
+    }
+
+    /// Allocates, frees or rearranges space; `mode` as in fallocate(2).
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn fallocate(
+        &self,
+        who: Requester,
+        nodeid: u64,
+        handle: u64,
+        mode: u32,
+        offset: u64,
+        len: u64,
+    ) -> Result<()> {
+        let inode = self.inode(nodeid)?;
+        let file = self.file(&inode, handle, Purpose::Write, How::MayBlock)?;
+        let mode = FallocateFlags::from_bits_retain(mode);
+        rustix::fs::fallocate(&file, mode, offset, len).map_err(not_enosys)?;
+        self.note(who, &inode, Op::Write, Residency::Unknown);
+        Ok(())
+    }
+
+    /// Finds the next data or hole at or after the given offset.
+    ///
+    /// # Errors
+    /// `ENXIO` past the end, else the source's.
+    pub fn lseek(&self, nodeid: u64, handle: u64, to: SeekFrom) -> Result<u64> {
+        let inode = self.inode(nodeid)?;
+        let file = self.file(&inode, handle, Purpose::Read, How::MayBlock)?;
+        rustix::fs::seek(&file, to)
+    }
+
+    /// Copies bytes between two files without their passing through us; how many comes back.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn copy_file_range(
+        &self,
+        who: Requester,
+        (from, from_handle, from_offset): (u64, u64, u64),
+        (to, to_handle, to_offset): (u64, u64, u64),
+        len: u64,
+    ) -> Result<usize> {
+        let (from, to) = (self.inode(from)?, self.inode(to)?);
+        let source = self.file(&from, from_handle, Purpose::Read, How::MayBlock)?;
+        let target = self.file(&to, to_handle, Purpose::Write, How::MayBlock)?;
+        let (mut from_at, mut to_at) = (from_offset, to_offset);
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        let copied = rustix::fs::copy_file_range(&source, Some(&mut from_at), &target, Some(&mut to_at), len)
+            .map_err(not_enosys)?;
+        self.note(who, &to, Op::Write, Residency::Unknown);
+        Ok(copied)
+    }
+}
+
+/// K01's read class of a whole file at its opening.
+fn residency_at_open(file: &OwnedFd, size: u64, joined: Residency) -> Residency {
+    if size == 0 {
+        return Residency::Hit;
+    }
+    match cachestat::cached(file, 0, size) {
+        Ok(_) if joined == Residency::Partial => Residency::Partial,
+        Ok(cached) if cached.all() => Residency::Hit,
+        Ok(cached) if cached.none() => Residency::Miss,
+        Ok(_) => Residency::Partial,
+        Err(_) => Residency::Unknown,
+    }
+}
+
+/// What is in memory of a range: all of it, up to the end of the file, or `EAGAIN`.
+fn read_cached(file: &OwnedFd, offset: u64, size: usize) -> Result<Vec<u8>> {
+    let mut data = vec![0; size];
+    let mut have = 0;
+    while have < size {
+        let mut rest = [std::io::IoSliceMut::new(&mut data[have..])];
+        match rustix::io::preadv2(file, &mut rest, offset + have as u64, ReadWriteFlags::NOWAIT) {
+            Ok(0) => break,
+            Ok(n) => have += n,
+            Err(Errno::INTR) => {}
+            // Also where the source cannot say: then the pool has to ask.
+            Err(Errno::AGAIN | Errno::OPNOTSUPP) => return Err(Errno::AGAIN),
+            Err(error) => return Err(error),
+        }
+    }
+    data.truncate(have);
+    Ok(data)
+}
+
+fn read_all(file: &OwnedFd, offset: u64, size: usize) -> Result<Vec<u8>> {
+    let mut data = vec![0; size];
+    let mut have = 0;
+    while have < size {
+        match rustix::io::pread(file, &mut data[have..], offset + have as u64) {
+            Ok(0) => break,
+            Ok(n) => have += n,
+            Err(Errno::INTR) => {}
+            // What was read before a bad block is the caller's; the error comes with the next read.
+            Err(_) if have > 0 => break,
+            Err(error) => return Err(error),
+        }
+    }
+    data.truncate(have);
+    Ok(data)
+}
+
+fn write_all(file: &OwnedFd, offset: u64, data: &[u8]) -> Result<usize> {
+    let mut done = 0;
+    while done < data.len() {
+        match rustix::io::pwrite(file, &data[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(Errno::INTR) => {}
+            Err(_) if done > 0 => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,225 @@
+//! From an inode to a descriptor: by its pin, by what was opened lately, by handle, by path.
+//!
+//! What must stay true: the number of descriptors held is bounded whatever the size of the tree;
+//! regular files are held for a moment only, so that leases, unmounts and text-busy checks on the
+//! source are not in anybody's way; a descriptor found by path is checked to be the same inode.
+
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lru::LruCache;
+use parking_lot::Mutex;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::attr::Key;
+use super::inodes::{Inode, Inodes, ROOT};
+use super::source::{Source, reopen, stat_fd};
+use super::{How, Result};
+
+/// Directories held open (as `O_PATH`); an eighth of the descriptor limit at most.
+const DIRECTORIES: usize = 1024;
+
+/// Regular files held open for requests that come without a handle.
+const FILES: usize = 64;
+
+/// How long such a file stays open after its last use: long enough to serve a sequential read or
+/// write with one open, short enough that nobody on the source notices.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// A file opened on behalf of requests without a handle.
+#[derive(Debug)]
+struct Lent {
+    fd: Arc<OwnedFd>,
+    used: Instant,
+}
+
+/// What a file was opened for: descriptors for reading and for writing are held apart, because the
+/// latter are closed as soon as the last writer closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Purpose {
+    /// Reading.
+    Read,
+    /// Writing at given places.
+    Write,
+    /// Writing at the end, wherever that is.
+    Append,
+}
+
+impl Purpose {
+    fn flags(self) -> OFlags {
+        match self {
+            Purpose::Read => OFlags::RDONLY,
+            Purpose::Write => OFlags::WRONLY,
+            Purpose::Append => OFlags::WRONLY | OFlags::APPEND,
+        }
+    }
+}
+
+/// The descriptors held for a while.
+#[derive(Debug)]
+pub(super) struct Descriptors {
+    directories: Mutex<LruCache<u64, Arc<OwnedFd>>>,
+    files: Mutex<LruCache<(u64, Purpose), Lent>>,
+}
+
+impl Descriptors {
+    /// None held yet; `limit` is the process's limit on descriptors.
+    pub(super) fn new(limit: u64) -> Self {
+        let room =
+            |most: usize| NonZeroUsize::new(most.min((limit / 8) as usize)).unwrap_or(NonZeroUsize::MIN);
+        Descriptors {
+            directories: Mutex::new(LruCache::new(room(DIRECTORIES))),
+            files: Mutex::new(LruCache::new(room(FILES))),
+        }
+    }
+
+    /// A location descriptor (`O_PATH`) of `inode`.
+    ///
+    /// # Errors
+    /// `EAGAIN` when `how` forbids to block and it is not at hand; `ESTALE` when the inode has gone.
+    pub(super) fn location(
+        &self,
+        source: &Source,
+        inodes: &Inodes,
+        inode: &Inode,
+        how: How,
+    ) -> Result<Arc<OwnedFd>> {
+        if inode.nodeid == ROOT {
+            return Ok(source.root());
+        }
+        if let Some(pin) = inode.pin() {
+            return Ok(pin);
+        }
+        let directory = inode.kind.is_dir();
+        if directory && let Some(fd) = self.directories.lock().get(&inode.nodeid) {
+            return Ok(fd.clone());
+        }
+        let fd = Arc::new(match how {
+            How::InMemory => self.by_path(source, inodes, inode, how)?,
+            How::MayBlock => self.find(source, inodes, inode)?,
+        });
+        if directory {
+            self.directories.lock().put(inode.nodeid, fd.clone());
+        }
+        Ok(fd)
+    }
+
+    /// By handle; by path where there is none or the source has lost track of it.
+    fn find(&self, source: &Source, inodes: &Inodes, inode: &Inode) -> Result<OwnedFd> {
+        if let Some(handle) = inode.handle() {
+            match source.open_handle(&handle, inode.key.dev, OFlags::PATH) {
+                Err(Errno::STALE | Errno::PERM | Errno::OPNOTSUPP) => {}
+                other => return other,
+            }
+        }
+        self.by_path(source, inodes, inode, How::MayBlock)
+    }
+
+    /// Through the directory it was last seen in, if it is still there.
+    fn by_path(&self, source: &Source, inodes: &Inodes, inode: &Inode, how: How) -> Result<OwnedFd> {
+        let place = inode.place();
+        let parent = inodes.get(place.parent).ok_or(Errno::STALE)?;
+        let dir = match how {
+            // One step only: the directory itself has to be at hand.
+            How::InMemory if parent.nodeid != ROOT => {
+                self.directories.lock().get(&parent.nodeid).cloned().ok_or(Errno::AGAIN)?
+            }
+            _ => self.location(source, inodes, &parent, how)?,
+        };
+        let name = std::os::unix::ffi::OsStrExt::from_bytes(&place.name);
+        let fd = match source.locate(&dir, name, how) {
+            Err(Errno::NOENT | Errno::NOTDIR) if how == How::MayBlock => return Err(Errno::STALE),
+            Err(Errno::NOENT) => return Err(Errno::AGAIN),
+            other => other?,
+        };
+        if Key::of(&stat_fd(&fd)?) == inode.key {
+            Ok(fd)
+        } else {
+            Err(if how == How::InMemory { Errno::AGAIN } else { Errno::STALE })
+        }
+    }
+
+    /// Opens `inode` anew with `flags`, for a handle of its own.
+    ///
+    /// # Errors
+    /// As [`Descriptors::location`], and open's own.
+    pub(super) fn open(
+        &self,
+        source: &Source,
+        inodes: &Inodes,
+        inode: &Inode,
+        flags: OFlags,
+        how: How,
+    ) -> Result<OwnedFd> {
+        if how == How::MayBlock
+            && inode.pin().is_none()
+            && let Some(handle) = inode.handle()
+        {
+            match source.open_handle(&handle, inode.key.dev, flags) {
+                Err(Errno::STALE | Errno::PERM | Errno::OPNOTSUPP) => {}
+                other => return other,
+            }
+        }
+        let at = self.location(source, inodes, inode, how)?;
+        // A lease on the file would make open wait for its holder: not in a thread that must not.
+        let flags = if how == How::InMemory { flags | OFlags::NONBLOCK } else { flags };
+        reopen(at.as_fd(), flags)
+    }
+
+    /// A descriptor of `inode` for one request that came without a handle.
+    ///
+    /// # Errors
+    /// As [`Descriptors::open`].
+    pub(super) fn lend(
+        &self,
+        source: &Source,
+        inodes: &Inodes,
+        inode: &Inode,
+        purpose: Purpose,
+        how: How,
+    ) -> Result<Arc<OwnedFd>> {
+        let slot = (inode.nodeid, purpose);
+        if let Some(lent) = self.files.lock().get_mut(&slot) {
+            lent.used = Instant::now();
+            return Ok(lent.fd.clone());
+        }
+        let fd = Arc::new(self.open(source, inodes, inode, purpose.flags(), how)?);
+        let lent = Lent { fd: fd.clone(), used: Instant::now() };
+        // The one pushed out is closed here, outside the lock.
+        let _closed = self.files.lock().push(slot, lent);
+        Ok(fd)
+    }
+
+    /// Closes what is held for writing to `nodeid`: its last writer has closed it.
+    pub(super) fn closed_after_write(&self, nodeid: u64) {
+        let mut closed = Vec::new();
+        let mut files = self.files.lock();
+        for purpose in [Purpose::Write, Purpose::Append] {
+            closed.extend(files.pop(&(nodeid, purpose)));
+        }
+        drop(files);
+    }
+
+    /// Closes everything held for `nodeid`: it has gone, or another file has taken its number.
+    pub(super) fn drop_all(&self, nodeid: u64) {
+        self.closed_after_write(nodeid);
+        let _file = self.files.lock().pop(&(nodeid, Purpose::Read));
+        let _directory = self.directories.lock().pop(&nodeid);
+    }
+
+    /// Closes regular files that have not been used for a moment. True when none is left.
+    pub(super) fn sweep(&self) -> bool {
+        let mut closed = Vec::new();
+        let mut files = self.files.lock();
+        while let Some((_, lent)) = files.peek_lru() {
+            if lent.used.elapsed() < LINGER {
+                break;
+            }
+            closed.extend(files.pop_lru());
+        }
+        files.is_empty()
+    }
+}

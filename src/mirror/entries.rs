@@ -1,0 +1,235 @@
+//! Making, linking, moving and removing names.
+//!
+//! What must stay true: what a user makes belongs to that user, under that user's umask; a file
+//! whose last name goes while the kernel still knows it is kept alive until the kernel forgets it.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use super::attr::Key;
+use super::inodes::{Inode, Place};
+use super::source::{proc_path, stat_fd};
+use super::{Entry, How, Mirror, Opened, Requester, Result};
+use crate::event::{Op, Residency};
+
+/// Permission and set-id bits of a mode.
+const PERMISSIONS: u32 = 0o7777;
+
+/// A name about to go, with what is needed to keep the file alive if it was the last one.
+struct Doomed {
+    inode: Arc<Inode>,
+    fd: Arc<OwnedFd>,
+    last: bool,
+}
+
+impl Mirror {
+    /// Makes a file, device node, fifo or socket, as `mode` says. `rdev` is (major, minor).
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn mknod(
+        &self,
+        who: Requester,
+        parent: u64,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        rdev: (u32, u32),
+    ) -> Result<Entry> {
+        let dir = self.inode(parent)?;
+        let at = self.location(&dir, How::MayBlock)?;
+        let acting = who.act(umask)?;
+        let permissions = Mode::from_raw_mode(mode & PERMISSIONS);
+        let dev = rustix::fs::makedev(rdev.0, rdev.1);
+        rustix::fs::mknodat(&at, name, FileType::from_raw_mode(mode), permissions, dev)?;
+        drop(acting);
+        self.entered(&dir, &at, name)
+    }
+
+    /// Makes a directory.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn mkdir(&self, who: Requester, parent: u64, name: &OsStr, mode: u32, umask: u32) -> Result<Entry> {
+        let dir = self.inode(parent)?;
+        let at = self.location(&dir, How::MayBlock)?;
+        let acting = who.act(umask)?;
+        rustix::fs::mkdirat(&at, name, Mode::from_raw_mode(mode & PERMISSIONS))?;
+        drop(acting);
+        self.entered(&dir, &at, name)
+    }
+
+    /// Makes a symbolic link.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn symlink(&self, who: Requester, parent: u64, name: &OsStr, target: &OsStr) -> Result<Entry> {
+        let dir = self.inode(parent)?;
+        let at = self.location(&dir, How::MayBlock)?;
+        let acting = who.act(0)?;
+        rustix::fs::symlinkat(target, &at, name)?;
+        drop(acting);
+        self.entered(&dir, &at, name)
+    }
+
+    /// Makes and opens a file; `flags` are those of open(2).
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn create(
+        &self,
+        who: Requester,
+        parent: u64,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        flags: OFlags,
+    ) -> Result<(Entry, Opened)> {
+        let dir = self.inode(parent)?;
+        let at = self.location(&dir, How::MayBlock)?;
+        let acting = who.act(umask)?;
+        let flags = (flags - OFlags::DIRECT) | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&at, name, flags, Mode::from_raw_mode(mode & PERMISSIONS))?;
+        drop(acting);
+        let entry = self.enter(&dir, name, &fd)?;
+        if let Ok(inode) = self.inode(entry.attr.ino) {
+            self.note(who, &inode, Op::Open, Residency::Hit);
+        }
+        let fd = Arc::new(fd);
+        Ok((entry, Opened { handle: self.handles.enter(fd.clone()), fd, unchanged: true }))
+    }
+
+    /// Gives the file `nodeid` one more name.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn link(&self, nodeid: u64, parent: u64, name: &OsStr) -> Result<Entry> {
+        let inode = self.inode(nodeid)?;
+        let dir = self.inode(parent)?;
+        let at = self.location(&dir, How::MayBlock)?;
+        let file = self.location(&inode, How::MayBlock)?;
+        rustix::fs::linkat(rustix::fs::CWD, proc_path(file.as_fd()), &at, name, AtFlags::SYMLINK_FOLLOW)?;
+        self.entered(&dir, &at, name)
+    }
+
+    /// Removes the name of a file that is not a directory.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn unlink(&self, who: Requester, parent: u64, name: &OsStr) -> Result<()> {
+        self.remove(who, parent, name, AtFlags::empty())
+    }
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn rmdir(&self, who: Requester, parent: u64, name: &OsStr) -> Result<()> {
+        self.remove(who, parent, name, AtFlags::REMOVEDIR)
+    }
+
+    fn remove(&self, who: Requester, parent: u64, name: &OsStr, flags: AtFlags) -> Result<()> {
+        let dir = self.inode(parent)?;
+        let at = self.location(&dir, How::MayBlock)?;
+        let doomed = self.doomed(&at, name);
+        rustix::fs::unlinkat(&at, name, flags)?;
+        if let Some(doomed) = doomed {
+            self.note(who, &doomed.inode, Op::Remove, Residency::Unknown);
+            doomed.removed(self);
+        }
+        let mut names = self.names.lock();
+        if let Some(dir) = dir.file() {
+            names.remove(dir, name.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// Moves a name, or with `RenameFlags::EXCHANGE` swaps two.
+    ///
+    /// # Errors
+    /// The source's own.
+    pub fn rename(
+        &self,
+        who: Requester,
+        (parent, name): (u64, &OsStr),
+        (new_parent, new_name): (u64, &OsStr),
+        flags: RenameFlags,
+    ) -> Result<()> {
+        let from = self.inode(parent)?;
+        let to = self.inode(new_parent)?;
+        let from_at = self.location(&from, How::MayBlock)?;
+        let to_at = self.location(&to, How::MayBlock)?;
+        let moved = self.known(&from_at, name);
+        let replaced = self.doomed(&to_at, new_name);
+        rustix::fs::renameat_with(&from_at, name, &to_at, new_name, flags)?;
+        let exchanged = flags.contains(RenameFlags::EXCHANGE);
+        self.rename_learned((&from, name), (&to, new_name), exchanged);
+        if let Some((inode, _)) = &moved {
+            inode.moved(Place { parent: to.nodeid, name: new_name.as_bytes().into() });
+        }
+        match replaced {
+            Some(other) if exchanged => {
+                other.inode.moved(Place { parent: from.nodeid, name: name.as_bytes().into() });
+            }
+            // Renaming a file over another name of itself removes nothing.
+            Some(other) if moved.as_ref().is_none_or(|(m, _)| m.nodeid != other.inode.nodeid) => {
+                self.note(who, &other.inode, Op::Write, Residency::Unknown);
+                other.removed(self);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Tells the learned names of a rename.
+    fn rename_learned(&self, from: (&Inode, &OsStr), to: (&Inode, &OsStr), exchanged: bool) {
+        let (Some(from_dir), Some(to_dir)) = (self.file_id(from.0), self.file_id(to.0)) else { return };
+        let mut names = self.names.lock();
+        let (from, to) = ((from_dir, from.1.as_bytes()), (to_dir, to.1.as_bytes()));
+        if exchanged {
+            names.exchange(from, to);
+        } else {
+            names.rename(from, to);
+        }
+    }
+
+    /// What `name` leads to, entered and counted once.
+    fn entered(&self, dir: &Inode, at: &OwnedFd, name: &OsStr) -> Result<Entry> {
+        let fd = self.source.locate(at, name, How::MayBlock)?;
+        self.enter(dir, name, &fd)
+    }
+
+    /// The inode behind a name, if the kernel knows it.
+    fn known(&self, at: &OwnedFd, name: &OsStr) -> Option<(Arc<Inode>, OwnedFd)> {
+        let fd = self.source.locate(at, name, How::MayBlock).ok()?;
+        let stat = stat_fd(&fd).ok()?;
+        Some((self.inodes.by_key(Key::of(&stat))?, fd))
+    }
+
+    /// What a removal of `name` would take away, if the kernel knows it.
+    fn doomed(&self, at: &OwnedFd, name: &OsStr) -> Option<Doomed> {
+        let (inode, fd) = self.known(at, name)?;
+        let last = inode.kind.is_dir() || stat_fd(&fd).is_ok_and(|s| s.stx_nlink <= 1);
+        Some(Doomed { inode, fd: Arc::new(fd), last })
+    }
+}
+
+impl Doomed {
+    /// The name has gone: an inode without names stays reachable through its descriptor.
+    fn removed(self, mirror: &Mirror) {
+        mirror.descriptors.drop_all(self.inode.nodeid);
+        if self.last {
+            self.inode.set_pin(self.fd);
+        }
+    }
+}
+
+/// `ENOSYS` is how FUSE is told to never ask again; a source's own must not be mistaken for it.
+pub(super) fn not_enosys(error: Errno) -> Errno {
+    if error == Errno::NOSYS { Errno::OPNOTSUPP } else { error }
+}

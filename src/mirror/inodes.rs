@@ -1,0 +1,308 @@
+//! The inode table: every inode the kernel knows, keyed by device and inode number of the source.
+//!
+//! What must stay true: an entry lives exactly as long as its lookup count is above zero (the root
+//! for ever); hard links share one entry; the same (device, inode) met again under another file
+//! handle is a new file and gets a new generation; no descriptor is held, except for inodes whose
+//! last name is gone.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use rustix::fs::FileType;
+
+use super::attr::{Key, Version};
+use crate::id::FileId;
+use crate::sys::handle::FileHandle;
+
+/// The node id of the root, fixed by the FUSE protocol.
+pub const ROOT: u64 = 1;
+
+/// Node ids that are not inode numbers of the root device carry this bit.
+const SYNTHETIC: u64 = 1 << 63;
+
+/// Inode numbers of other devices keep this many bits inside a synthetic node id.
+const INO_BITS: u32 = 48;
+
+/// Marks an inode that has no `FileId` yet.
+const NO_FILE: u32 = u32::MAX;
+
+/// Where an inode was last seen: the node id of its directory and its name there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Node id of the directory.
+    pub parent: u64,
+    /// The name, as bytes.
+    pub name: Box<[u8]>,
+}
+
+/// One inode the kernel knows.
+#[derive(Debug)]
+pub struct Inode {
+    /// Its number in the mount.
+    pub nodeid: u64,
+    /// Its identity in the source.
+    pub key: Key,
+    /// Its type.
+    pub kind: FileType,
+    lookups: AtomicU64,
+    generation: AtomicU64,
+    file: AtomicU32,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    handle: Option<FileHandle>,
+    place: Place,
+    pin: Option<Arc<OwnedFd>>,
+    cached: Option<Version>,
+}
+
+/// What a look-up found, ready to be entered.
+#[derive(Debug)]
+pub struct Found {
+    /// Identity in the source.
+    pub key: Key,
+    /// Type.
+    pub kind: FileType,
+    /// Lasting name, where the source has such.
+    pub handle: Option<FileHandle>,
+    /// Where it was found.
+    pub place: Place,
+}
+
+impl Inode {
+    fn new(nodeid: u64, found: Found, generation: u64) -> Self {
+        Inode {
+            nodeid,
+            key: found.key,
+            kind: found.kind,
+            lookups: AtomicU64::new(0),
+            generation: AtomicU64::new(generation),
+            file: AtomicU32::new(NO_FILE),
+            state: Mutex::new(State { handle: found.handle, place: found.place, pin: None, cached: None }),
+        }
+    }
+
+    /// Which file of this inode number it is; grows when the source used the number again.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The lasting name, where the source has such.
+    pub fn handle(&self) -> Option<FileHandle> {
+        self.state.lock().handle.clone()
+    }
+
+    /// Where it was last seen.
+    pub fn place(&self) -> Place {
+        self.state.lock().place.clone()
+    }
+
+    /// A descriptor (`O_PATH`) that keeps it alive though its last name is gone.
+    pub fn pin(&self) -> Option<Arc<OwnedFd>> {
+        self.state.lock().pin.clone()
+    }
+
+    /// Keeps it alive until the kernel forgets it.
+    pub fn set_pin(&self, fd: Arc<OwnedFd>) {
+        self.state.lock().pin = Some(fd);
+    }
+
+    /// Says that it has a new place, and so another path to be learned by.
+    pub fn moved(&self, place: Place) {
+        self.state.lock().place = place;
+        self.file.store(NO_FILE, Ordering::Release);
+    }
+
+    /// The number under which accesses to it are learned, if it has one.
+    pub fn file(&self) -> Option<FileId> {
+        match self.file.load(Ordering::Acquire) {
+            NO_FILE => None,
+            n => Some(FileId(n)),
+        }
+    }
+
+    /// Sets that number.
+    pub fn set_file(&self, file: FileId) {
+        self.file.store(file.0, Ordering::Release);
+    }
+
+    /// Notes which version of the content the kernel is about to cache; true when it is the one
+    /// that was cached before.
+    pub fn caches(&self, version: Version) -> bool {
+        self.state.lock().cached.replace(version) == Some(version)
+    }
+}
+
+/// What is behind the lock of the table.
+#[derive(Debug, Default)]
+struct Nodes {
+    known: HashMap<u64, Arc<Inode>>,
+    /// Hash of a file handle -> node id, so that a report about a handle finds its inode.
+    handles: HashMap<u64, u64>,
+    hasher: RandomState,
+}
+
+impl Nodes {
+    fn hash(&self, handle: &FileHandle) -> u64 {
+        self.hasher.hash_one(handle)
+    }
+
+    fn insert(&mut self, inode: Arc<Inode>) {
+        if let Some(handle) = inode.handle() {
+            self.handles.insert(self.hash(&handle), inode.nodeid);
+        }
+        self.known.insert(inode.nodeid, inode);
+    }
+
+    fn remove(&mut self, nodeid: u64) {
+        if let Some(handle) = self.known.remove(&nodeid).and_then(|i| i.handle()) {
+            self.handles.remove(&self.hash(&handle));
+        }
+    }
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct Inodes {
+    root: Arc<Inode>,
+    nodes: RwLock<Nodes>,
+    /// Devices other than the root's, in the order met; the place is part of their node ids.
+    devices: Mutex<Vec<u64>>,
+    generations: AtomicU64,
+}
+
+impl Inodes {
+    /// A table that knows the root only.
+    pub fn new(root: Key, handle: Option<FileHandle>) -> Self {
+        let found = Found {
+            key: root,
+            kind: FileType::Directory,
+            handle,
+            place: Place { parent: ROOT, name: [].into() },
+        };
+        let root = Arc::new(Inode::new(ROOT, found, 0));
+        root.set_file(FileId::ROOT);
+        let mut nodes = Nodes::default();
+        nodes.insert(root.clone());
+        Inodes {
+            root,
+            nodes: RwLock::new(nodes),
+            devices: Mutex::new(Vec::new()),
+            generations: AtomicU64::new(0),
+        }
+    }
+
+    /// The root.
+    pub fn root(&self) -> Arc<Inode> {
+        self.root.clone()
+    }
+
+    /// The inode the kernel calls `nodeid`.
+    pub fn get(&self, nodeid: u64) -> Option<Arc<Inode>> {
+        self.nodes.read().known.get(&nodeid).cloned()
+    }
+
+    /// The inode with this identity, if the kernel knows it.
+    pub fn by_key(&self, key: Key) -> Option<Arc<Inode>> {
+        self.get(self.nodeid(key)).filter(|i| i.key == key)
+    }
+
+    /// The inode with this lasting name, if the kernel knows it.
+    pub fn by_handle(&self, handle: &FileHandle) -> Option<Arc<Inode>> {
+        let nodes = self.nodes.read();
+        let inode = nodes.known.get(nodes.handles.get(&nodes.hash(handle))?)?;
+        (inode.handle().as_ref() == Some(handle)).then(|| inode.clone())
+    }
+
+    /// How many inodes the kernel knows.
+    pub fn count(&self) -> usize {
+        self.nodes.read().known.len()
+    }
+
+    /// All inodes the kernel knows.
+    pub fn all(&self) -> Vec<Arc<Inode>> {
+        self.nodes.read().known.values().cloned().collect()
+    }
+
+    /// The number under which users of the mount see an inode of the source: its own on the root
+    /// device; made up for other devices, whose numbers may collide with those.
+    pub fn nodeid(&self, key: Key) -> u64 {
+        if key == self.root.key {
+            ROOT
+        } else if key.dev == self.root.key.dev && key.ino != ROOT && key.ino & SYNTHETIC == 0 {
+            key.ino
+        } else {
+            let mut devices = self.devices.lock();
+            let slot = devices.iter().position(|&d| d == key.dev).unwrap_or_else(|| {
+                devices.push(key.dev);
+                devices.len() - 1
+            });
+            SYNTHETIC | (slot as u64) << INO_BITS | key.ino & ((1 << INO_BITS) - 1)
+        }
+    }
+
+    /// Enters what a look-up found and counts one look-up for it.
+    pub fn enter(&self, found: Found) -> Arc<Inode> {
+        let nodeid = self.nodeid(found.key);
+        if nodeid == ROOT {
+            return self.root();
+        }
+        {
+            let nodes = self.nodes.read();
+            if let Some(inode) = nodes.known.get(&nodeid)
+                && self.matches(inode, &found)
+            {
+                inode.lookups.fetch_add(1, Ordering::AcqRel);
+                return inode.clone();
+            }
+        }
+        let mut nodes = self.nodes.write();
+        let inode = match nodes.known.get(&nodeid) {
+            Some(inode) if self.matches(inode, &found) => inode.clone(),
+            former => {
+                let generation = former.map_or(0, |_| 1 + self.generations.fetch_add(1, Ordering::AcqRel));
+                let carried = former.map_or(0, |i| i.lookups.load(Ordering::Acquire));
+                let inode = Arc::new(Inode::new(nodeid, found, generation));
+                inode.lookups.store(carried, Ordering::Release);
+                nodes.insert(inode.clone());
+                inode
+            }
+        };
+        inode.lookups.fetch_add(1, Ordering::AcqRel);
+        inode
+    }
+
+    /// Is `found` the file that `inode` stands for? If so, remembers its place.
+    fn matches(&self, inode: &Inode, found: &Found) -> bool {
+        let mut state = inode.state.lock();
+        let same = inode.key == found.key
+            && inode.kind == found.kind
+            && (state.handle.is_none() || found.handle.is_none() || state.handle == found.handle);
+        if same && state.place != found.place {
+            state.place = found.place.clone();
+            inode.file.store(NO_FILE, Ordering::Release);
+        }
+        same
+    }
+
+    /// Takes `count` look-ups back; the entry goes when none is left.
+    pub fn forget(&self, nodeid: u64, count: u64) {
+        if nodeid == ROOT {
+            return;
+        }
+        // The write lock keeps a concurrent `enter` from finding an entry that is about to go.
+        let mut nodes = self.nodes.write();
+        let Some(inode) = nodes.known.get(&nodeid) else { return };
+        let before = inode.lookups.load(Ordering::Acquire);
+        inode.lookups.store(before.saturating_sub(count), Ordering::Release);
+        if before <= count {
+            nodes.remove(nodeid);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Who asks: the identity the kernel sent with a request, and acting under it.
+
+use rustix::fs::Mode;
+
+use super::Result;
+use super::source::errno;
+use crate::sys::thread::Impersonation;
+
+/// The caller of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requester {
+    /// Thread id in our pid namespace; 0 when it cannot be seen from here.
+    pub tid: u32,
+    /// File-system user id.
+    pub uid: u32,
+    /// File-system group id.
+    pub gid: u32,
+}
+
+/// While this lives, the calling thread makes files as the requester would have.
+#[derive(Debug)]
+pub struct Acting {
+    umask: Mode,
+    _identity: Option<Impersonation>,
+}
+
+impl Requester {
+    /// Takes on the identity and the umask of the requester, in this thread, which must have a
+    /// umask of its own (see `sys::thread::own_umask`).
+    ///
+    /// # Errors
+    /// What setgroups gives.
+    pub fn act(&self, umask: u32) -> Result<Acting> {
+        let root = rustix::process::geteuid().is_root();
+        let identity = if root && (self.uid, self.gid) != (0, 0) {
+            Some(Impersonation::begin(self.uid, self.gid, &groups_of(self.tid)).map_err(errno)?)
+        } else {
+            None
+        };
+        Ok(Acting { umask: rustix::process::umask(Mode::from_raw_mode(umask)), _identity: identity })
+    }
+}
+
+impl Drop for Acting {
+    fn drop(&mut self) {
+        rustix::process::umask(self.umask);
+    }
+}
+
+/// The supplementary groups of a thread that waits for us; none when it cannot be seen.
+fn groups_of(tid: u32) -> Vec<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    parse_groups(&status)
+}
+
+fn parse_groups(status: &str) -> Vec<u32> {
+    let line = status.lines().find_map(|l| l.strip_prefix("Groups:")).unwrap_or("");
+    line.split_ascii_whitespace().filter_map(|g| g.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_come_from_the_status_page() {
+        assert_eq!(parse_groups("Name:\tcat\nGroups:\t4 24 1000 \nNgid:\t0\n"), [4, 24, 1000]);
+        assert!(parse_groups("Groups:\t\n").is_empty());
+        assert!(parse_groups("").is_empty());
+    }
+}

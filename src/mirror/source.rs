@@ -1,0 +1,181 @@
+//! The mirrored directory: reached by descriptors only, so that a mount over it hides nothing.
+//!
+//! What must stay true: no path from the root of the system is used after the start; symbolic links
+//! of the source are never followed here; our own mount, met inside the source, is never entered.
+
+use std::collections::HashMap;
+use std::ffi::{CString, OsStr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use parking_lot::Mutex;
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
+use rustix::io::Errno;
+
+use super::attr::{Key, device};
+use super::{How, Result};
+use crate::sys::handle::FileHandle;
+
+/// Everything the mirror tells of a file.
+const WANTED: StatxFlags = StatxFlags::BASIC_STATS;
+
+/// The directory of our own mountpoint, as it is below the mount.
+#[derive(Debug)]
+struct Covered {
+    /// The device number of our own mount.
+    dev: u64,
+    below: Arc<OwnedFd>,
+}
+
+/// The source, opened before anything is mounted.
+#[derive(Debug)]
+pub(super) struct Source {
+    root: Arc<OwnedFd>,
+    root_key: Key,
+    /// A directory on each further device, for opening by handle.
+    devices: Mutex<HashMap<u64, Arc<OwnedFd>>>,
+    handles: bool,
+    covered: OnceLock<Covered>,
+}
+
+impl Source {
+    /// Takes the source from `root`, a readable directory descriptor.
+    ///
+    /// # Errors
+    /// What statx gives.
+    pub(super) fn new(root: Arc<OwnedFd>) -> Result<Self> {
+        let stat = stat_fd(&root)?;
+        let handles =
+            FileHandle::of_fd(&root).and_then(|(handle, _)| handle.open(&root, OFlags::PATH)).is_ok();
+        Ok(Source {
+            root_key: Key::of(&stat),
+            root,
+            devices: Mutex::new(HashMap::new()),
+            handles,
+            covered: OnceLock::new(),
+        })
+    }
+
+    /// The root directory.
+    pub(super) fn root(&self) -> Arc<OwnedFd> {
+        self.root.clone()
+    }
+
+    /// Identity of the root directory.
+    pub(super) fn root_key(&self) -> Key {
+        self.root_key
+    }
+
+    /// Says which device number our own mount got, and what its mountpoint is without it.
+    pub(super) fn cover(&self, dev: u64, below: Arc<OwnedFd>) {
+        // Once per mount; a second call would be a bug of the caller and changes nothing.
+        let _ = self.covered.set(Covered { dev, below });
+    }
+
+    /// Opens `name` in `dir` as a mere location (`O_PATH`).
+    ///
+    /// # Errors
+    /// `EAGAIN` when `how` forbids to block and the answer is not in memory; else open's own.
+    pub(super) fn locate(&self, dir: impl AsFd, name: &OsStr, how: How) -> Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match how {
+            // Another mount may be our own or a dead network: not for the thread that must not block.
+            How::InMemory => {
+                let resolve = ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
+                match rustix::fs::openat2(dir, name, flags, Mode::empty(), resolve) {
+                    Err(Errno::XDEV) => Err(Errno::AGAIN),
+                    other => other,
+                }
+            }
+            How::MayBlock => {
+                let fd = rustix::fs::openat(dir, name, flags, Mode::empty())?;
+                if self.is_own_mount(&fd)? {
+                    let covered = self.covered.get().ok_or(Errno::IO)?;
+                    return rustix::io::fcntl_dupfd_cloexec(&covered.below, 0);
+                }
+                Ok(fd)
+            }
+        }
+    }
+
+    /// Is `fd` inside our own mount? Asks the kernel's memory only, never the mount itself.
+    fn is_own_mount(&self, fd: &OwnedFd) -> Result<bool> {
+        let Some(covered) = self.covered.get() else { return Ok(false) };
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let stat = rustix::fs::statx(fd, c"", flags, StatxFlags::empty())?;
+        Ok(device(stat.stx_dev_major, stat.stx_dev_minor) == covered.dev)
+    }
+
+    /// The lasting name of what `fd` refers to, where there is one.
+    pub(super) fn handle_of(&self, fd: &OwnedFd, key: Key) -> Option<FileHandle> {
+        if !self.handles || (key.dev != self.root_key.dev && !self.knows_device(fd, key.dev)) {
+            return None;
+        }
+        FileHandle::of_fd(fd).ok().map(|(handle, _)| handle)
+    }
+
+    /// Is there a directory on this device to open handles by? Takes `fd` when it is one.
+    fn knows_device(&self, fd: &OwnedFd, dev: u64) -> bool {
+        let mut devices = self.devices.lock();
+        if devices.contains_key(&dev) {
+            return true;
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::openat(fd, c".", flags, Mode::empty()) {
+            Ok(dir) => {
+                devices.insert(dev, Arc::new(dir));
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Opens an inode by its lasting name.
+    ///
+    /// # Errors
+    /// `ESTALE` when it has gone, or its device has; else open's own.
+    pub(super) fn open_handle(&self, handle: &FileHandle, dev: u64, flags: OFlags) -> Result<OwnedFd> {
+        let by =
+            if dev == self.root_key.dev { Some(self.root()) } else { self.devices.lock().get(&dev).cloned() };
+        handle.open(by.ok_or(Errno::STALE)?, flags).map_err(errno)
+    }
+}
+
+/// The kernel's own error number in a standard library error.
+pub(super) fn errno(error: std::io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+/// What stat tells of an open file.
+///
+/// # Errors
+/// What statx gives.
+pub(super) fn stat_fd(fd: impl AsFd) -> Result<Statx> {
+    rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, WANTED)
+}
+
+/// A path that names what `fd` refers to, for calls that do not take an `O_PATH` descriptor.
+pub(super) fn proc_path(fd: BorrowedFd<'_>) -> CString {
+    use std::os::fd::AsRawFd;
+    let text = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    CString::new(text).unwrap_or_default()
+}
+
+/// Opens anew, with other flags, what `fd` refers to.
+///
+/// # Errors
+/// What open gives.
+pub(super) fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd> {
+    let flags = (flags | OFlags::CLOEXEC) - OFlags::NOFOLLOW;
+    rustix::fs::open(proc_path(fd), flags, Mode::empty())
+}
+
+/// A name as the kernel sent it, for a system call.
+///
+/// # Errors
+/// `EINVAL` for a name with a NUL in it.
+pub(super) fn c_name(name: &OsStr) -> Result<CString> {
+    CString::new(name.as_bytes()).map_err(|_| Errno::INVAL)
+}

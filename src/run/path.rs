@@ -1,0 +1,92 @@
+//! Which way data takes from the source to programs: what the user asked for, where kernel and
+//! rights allow it, and why.
+//!
+//! What must stay true: a path that cannot work here is never taken; the mount comes about by
+//! another one, and the reason is told.
+
+use std::path::Path;
+
+use crate::config::DataPath;
+use crate::sys::fanotify::Reports;
+
+/// A data path, and why this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ChosenPath {
+    /// The path; never `Auto`.
+    pub path: DataPath,
+    /// One sentence, without a full stop.
+    pub reason: String,
+}
+
+/// What the surroundings allow.
+#[derive(Clone, Debug)]
+pub(super) struct Allowance {
+    /// Are we root?
+    pub root: bool,
+    /// Can opens be watched; else why not.
+    pub watch: Result<(), String>,
+}
+
+impl Allowance {
+    /// Finds out, on the mount that the mountpoint is on now.
+    pub(super) fn at(mountpoint: &Path) -> Self {
+        let root = rustix::process::geteuid().is_root();
+        let watch = Reports::of_opens(mountpoint).map(drop).map_err(|error| error.to_string());
+        Allowance { root, watch }
+    }
+}
+
+/// Chooses.
+pub(super) fn choose(asked: DataPath, allowed: &Allowance) -> ChosenPath {
+    let because = |path, reason: String| ChosenPath { path, reason };
+    match (asked, allowed.root, &allowed.watch) {
+        (DataPath::Plain, _, _) => because(DataPath::Plain, "asked for".into()),
+        (DataPath::Passthrough | DataPath::Resident, false, _) => {
+            because(DataPath::Plain, format!("{} needs root", asked.as_str()))
+        }
+        (DataPath::Auto, false, _) => {
+            because(DataPath::Plain, "watching opens and kernel passthrough need root".into())
+        }
+        (DataPath::Passthrough, true, _) => because(DataPath::Passthrough, "asked for".into()),
+        (DataPath::Resident, true, Ok(())) => because(DataPath::Resident, "asked for".into()),
+        (DataPath::Auto, true, Ok(())) => {
+            because(DataPath::Resident, "opens can be watched, so they need not be requests".into())
+        }
+        (DataPath::Resident | DataPath::Auto, true, Err(error)) => {
+            because(DataPath::Passthrough, format!("opens cannot be watched: {error}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(asked: DataPath, root: bool, watch: Result<(), String>) -> (DataPath, String) {
+        let choice = choose(asked, &Allowance { root, watch });
+        (choice.path, choice.reason)
+    }
+
+    #[test]
+    fn root_gets_resident_and_users_plain() {
+        assert_eq!(chosen(DataPath::Auto, true, Ok(())).0, DataPath::Resident);
+        assert_eq!(chosen(DataPath::Auto, false, Err("no".into())).0, DataPath::Plain);
+    }
+
+    #[test]
+    fn what_cannot_work_is_replaced_and_the_reason_told() {
+        let (path, reason) = chosen(DataPath::Resident, true, Err("no fanotify".into()));
+        assert_eq!(path, DataPath::Passthrough);
+        assert!(reason.contains("no fanotify"));
+        let (path, reason) = chosen(DataPath::Passthrough, false, Ok(()));
+        assert_eq!(path, DataPath::Plain);
+        assert!(reason.contains("needs root"));
+    }
+
+    #[test]
+    fn every_wish_that_can_be_granted_is() {
+        for path in [DataPath::Resident, DataPath::Passthrough, DataPath::Plain] {
+            assert_eq!(chosen(path, true, Ok(())).0, path);
+        }
+    }
+}
