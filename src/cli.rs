@@ -8,6 +8,7 @@ mod options;
 mod words;
 
 use crate::config::OptionError;
+use crate::predict::ChoiceError;
 use crate::run::MountError;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -49,7 +50,7 @@ fn obey(words: Words) -> anyhow::Result<u8> {
 
 fn exit_code(error: &anyhow::Error) -> u8 {
     match error {
-        e if e.is::<OptionError>() => USAGE,
+        e if e.is::<OptionError>() || e.is::<ChoiceError>() => USAGE,
         e if e.is::<MountError>() => NOT_MOUNTED,
         _ => FAILURE,
     }

@@ -67,7 +67,8 @@ impl Session {
         counters: Arc<Counters>,
     ) -> io::Result<Self> {
         let backings = Arc::new(Backings::new(path == DataPath::Passthrough));
-        let desk = Desk { mirror, pool: Pool::new(), path, backings: backings.clone(), counters: counters.clone() };
+        let desk =
+            Desk { mirror, pool: Pool::new(), path, backings: backings.clone(), counters: counters.clone() };
         let adapter = Adapter { desk };
         let session = if rustix::process::geteuid().is_root() {
             let device = mount_as_root(config)?;
@@ -182,4 +183,3 @@ impl Kernel for Caches {
         }
     }
 }
-

@@ -1,3 +1,368 @@
-//! Threads and wall clock around the engine.
+//! Threads and wall clock around the pure engine: who made an access, workers that do what the engine
+//! asks for, requests that wait for them, and the watching of opens the kernel does not ask us about.
+//!
+//! ```text
+//! request threads --note--> desk ==bounded channel==> driver (engine thread) --jobs--> board
+//! opens (fanotify) -------^   ^                                                          |
+//!                             '-------started, settled------- crew (workers) <-----take--'
+//! request threads --join------------------------------------------------> board
+//! ```
+//!
+//! What must stay true: `note` never waits; `join` waits only within its bound and never for one of our own
+//! threads' requests; the engine thread waits for nobody; a panic in the engine or in a job stops
+//! prefetching or that job, never the mount.
 
+mod attachment;
+mod backing;
+mod board;
 pub mod control;
+mod crew;
+mod desk;
+mod driver;
+mod figures;
+mod follow;
+mod keeper;
+mod opens;
+mod pace;
+mod processes;
+mod verdicts;
+mod watch;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::engine::{Engine, Job, Outcome, Settings, Snapshot};
+use crate::event::{Op, Residency};
+use crate::id::{FileId, ProgramId};
+use crate::names::{Names, Programs};
+use crate::stats::Counters;
+use attachment::Berth;
+use backing::{Backing, DirBacking};
+use crew::Crew;
+use desk::{Desk, Input};
+use driver::Driver;
+use follow::Follower;
+use keeper::Keeper;
+use processes::Processes;
+
+pub use attachment::{Attachment, Tree};
+pub use board::{Joined, Want};
+pub use figures::Figures;
+pub use keeper::SaveError;
+pub use pace::Ways;
+pub use processes::{Caller, OUTSIDE};
+pub use watch::ChangeWatch;
+
+/// Workers that do not end within this time after the end are left to the process's end: their source
+/// hangs, and we must not.
+const LAST_ORDERS: Duration = Duration::from_secs(5);
+
+/// What a driver is made with.
+#[derive(Debug)]
+pub struct LiveConfig {
+    /// The source directory, opened for reading.
+    pub source: Arc<OwnedFd>,
+    /// The names, shared with the mirror. Replaced by the model's at the start: nothing may be named before.
+    pub names: Arc<Mutex<Names>>,
+    /// Where the model is kept; `None` is nowhere.
+    pub model: Option<PathBuf>,
+    /// Predictor and budget.
+    pub settings: Settings,
+    /// How long a request may wait for a job that brings what it wants.
+    pub join_wait: Duration,
+    /// Time between two saves of the model, while anything is learned.
+    pub save_interval: Duration,
+    /// Where events, opens and prefetches are counted.
+    pub counters: Arc<Counters>,
+}
+
+/// One access, as a request thread saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The thread that asked; 0 when it is not known.
+    pub tid: u32,
+    /// What it accessed.
+    pub file: FileId,
+    /// How.
+    pub op: Op,
+    /// What it found. `Unknown` for an open means: judge it by the reads that follow.
+    pub residency: Residency,
+}
+
+/// The driver. Cheap to use from any thread.
+pub struct Live {
+    desk: Arc<Desk>,
+    crew: Arc<Crew>,
+    keeper: Arc<Keeper>,
+    names: Arc<Mutex<Names>>,
+    programs: Arc<Mutex<Programs>>,
+    berth: Arc<Berth>,
+    tree: Mutex<Option<Arc<dyn Tree>>>,
+    opens: Mutex<Option<Follower>>,
+    engine: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A foreground request at the source, counted until this is dropped.
+#[derive(Debug)]
+pub struct Turn(Arc<AtomicUsize>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Live").field("figures", &self.figures()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Live {
+    /// A driver without an engine: it plans nothing and takes no notes.
+    fn default() -> Self {
+        struct Nowhere;
+        impl Backing for Nowhere {
+            fn warm(&self, _: &Job, _: &mut Vec<u8>) -> Outcome {
+                Outcome::Failed
+            }
+        }
+        let (names, counters) = (Arc::default(), Arc::default());
+        let backing = |_: &Arc<Berth>| Box::new(Nowhere) as Box<dyn Backing>;
+        let (live, _) = Live::assemble(names, counters, None, Duration::ZERO, backing);
+        live.desk.turn_off();
+        live
+    }
+}
+
+impl Live {
+    /// Loads the model and starts the engine thread. Workers start when there is work.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(config: LiveConfig) -> io::Result<Arc<Live>> {
+        let (source, names) = (config.source.clone(), config.names.clone());
+        let backing =
+            |berth: &Arc<Berth>| Box::new(DirBacking::new(source, names, berth.clone())) as Box<dyn Backing>;
+        Live::start_with(config, backing)
+    }
+
+    fn start_with(
+        config: LiveConfig,
+        backing: impl FnOnce(&Arc<Berth>) -> Box<dyn Backing>,
+    ) -> io::Result<Arc<Live>> {
+        let LiveConfig { names, counters, model, join_wait, .. } = config;
+        let (live, inputs) = Live::assemble(names, counters, model, join_wait, backing);
+        let mut engine = Engine::new(config.settings);
+        live.keeper.load(&mut engine);
+        let parents = live.names.clone();
+        engine.set_parents(Box::new(move |file| parents.lock().parent(file)));
+        let driver = Driver {
+            engine,
+            desk: live.desk.clone(),
+            crew: live.crew.clone(),
+            programs: live.programs.clone(),
+            save: live.keeper.path().map(|_| (config.save_interval, live.saver())),
+            rounds: Default::default(),
+        };
+        let thread = std::thread::Builder::new().name("engine".into()).spawn(move || driver.run(&inputs))?;
+        *live.engine.lock() = Some(thread);
+        Ok(Arc::new(live))
+    }
+
+    fn assemble(
+        names: Arc<Mutex<Names>>,
+        counters: Arc<Counters>,
+        model: Option<PathBuf>,
+        join_wait: Duration,
+        backing: impl FnOnce(&Arc<Berth>) -> Box<dyn Backing>,
+    ) -> (Live, crossbeam_channel::Receiver<Input>) {
+        let programs = Arc::new(Mutex::new(Programs::new()));
+        let keeper = Arc::new(Keeper::new(model, names.clone(), programs.clone()));
+        let interner = programs.clone();
+        let intern = move |path: &[u8]| interner.lock().intern(&String::from_utf8_lossy(path));
+        let (desk, inputs) = Desk::new(Processes::new(Box::new(intern)), counters);
+        let (desk, berth) = (Arc::new(desk), Arc::new(Berth::default()));
+        let crew = Arc::new(Crew::new(backing(&berth), desk.clone(), join_wait));
+        let (tree, opens, engine) = Default::default();
+        (Live { desk, crew, keeper, names, programs, berth, tree, opens, engine }, inputs)
+    }
+
+    /// What the engine thread calls to have the model saved, in a thread that may wait for the disk.
+    fn saver(&self) -> Box<dyn FnMut() + Send> {
+        let (keeper, desk) = (self.keeper.clone(), self.desk.clone());
+        Box::new(move || {
+            let (keeper, desk) = (keeper.clone(), desk.clone());
+            let save = move || keeper.save(&desk).unwrap_or_else(|error| log::warn!("{error}"));
+            if let Err(error) = std::thread::Builder::new().name("save".into()).spawn(save) {
+                log::warn!("the model is not saved: {error}");
+            }
+        })
+    }
+
+    /// Takes note of an access. Never waits; what does not fit is counted as lost.
+    pub fn note(&self, note: Note) {
+        if self.desk.is_off() {
+            return;
+        }
+        let caller = self.desk.processes.caller(note.tid);
+        if !caller.own {
+            self.desk.access(caller.stream, note.file, note.op, note.residency);
+        }
+    }
+
+    /// Who thread `tid` is. Costs some tens of nanoseconds when it was asked about lately, some tens of
+    /// microseconds in /proc else. To be asked while the thread waits for our answer.
+    pub fn caller(&self, tid: u32) -> Caller {
+        self.desk.processes.caller(tid)
+    }
+
+    /// Is `tid` one of our workers? Such requests are served, but neither noted nor made to wait.
+    pub fn is_own(&self, tid: u32) -> bool {
+        self.desk.processes.is_own(tid)
+    }
+
+    /// Waits for the job that brings what a request is about to ask the source for, if there is one, at
+    /// most for the time configured. For pool threads only, holding no lock; never for own threads' requests.
+    pub fn join(&self, file: FileId, want: Want) -> Joined {
+        self.crew.join(file, want)
+    }
+
+    /// Would [`Live::join`] wait? Never waits itself.
+    pub fn planned(&self, file: FileId, want: Want) -> bool {
+        self.crew.board().is_planned(file, want)
+    }
+
+    /// Counts a foreground request at the source for as long as the result lives.
+    pub fn foreground(&self) -> Turn {
+        let count = self.crew.foreground();
+        count.fetch_add(1, Ordering::Relaxed);
+        Turn(count.clone())
+    }
+
+    /// From now on workers bring files into the mount's own cache too.
+    pub fn attach(&self, attachment: Attachment) {
+        *self.tree.lock() = Some(attachment.tree);
+        self.berth.set(attachment.mount);
+    }
+
+    /// Starts seeing opens on the mount at `mountpoint`, which must have been attached and answer requests.
+    ///
+    /// # Errors
+    /// `NotConnected` when nothing is attached, `EPERM` without `CAP_SYS_ADMIN`, and what fanotify gives.
+    pub fn watch_opens(&self, mountpoint: &Path) -> io::Result<()> {
+        let tree = self.tree.lock().clone().ok_or(io::ErrorKind::NotConnected)?;
+        let follower = opens::watch(mountpoint, tree, self.names.clone(), self.desk.clone())?;
+        *self.opens.lock() = Some(follower);
+        Ok(())
+    }
+
+    /// Stops watching opens and lets go of the mount: afterwards nothing of ours keeps it busy. False when
+    /// a worker still uses it after five seconds.
+    pub fn detach(&self) -> bool {
+        let follower = self.opens.lock().take();
+        // Its thread ends here, outside the lock.
+        drop(follower);
+        *self.tree.lock() = None;
+        self.berth.clear(LAST_ORDERS)
+    }
+
+    /// Has the engine failed, or is there none? Then nothing is learned and nothing fetched ahead.
+    pub fn is_off(&self) -> bool {
+        self.desk.is_off()
+    }
+
+    /// How the driver stands.
+    pub fn figures(&self) -> Figures {
+        let (ways, width) = self.crew.standing();
+        let (waiting, under_way) = self.crew.board().load();
+        let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+        Figures {
+            prefetching: !self.is_off(),
+            watching: self.opens.lock().is_some(),
+            attached: self.berth.is_set(),
+            ways,
+            width,
+            workers: self.crew.board().workers(),
+            waiting,
+            under_way,
+            failed: read(&self.crew.failed),
+            panicked: read(&self.crew.panicked),
+            joined: read(&self.crew.joined),
+            join_timeouts: read(&self.crew.join_timeouts),
+            streams: self.desk.processes.len(),
+        }
+    }
+
+    /// The engine's figures, and with them the prefetch counters brought up to date; `None` when it is off.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        let counters = self.desk.counters.clone();
+        self.ask(move |engine| {
+            figures::publish(engine, &counters);
+            engine.snapshot()
+        })
+    }
+
+    /// Has the engine thread do something with the engine, between two inputs, and waits for it. `None` when
+    /// there is no engine.
+    pub fn ask<R: Send + 'static>(&self, ask: impl FnOnce(&mut Engine) -> R + Send + 'static) -> Option<R> {
+        keeper::visit(&self.desk, ask)
+    }
+
+    /// What a program's number stands for: the path of its executable.
+    pub fn program(&self, program: ProgramId) -> Option<String> {
+        self.programs.lock().identity(program).map(str::to_owned)
+    }
+
+    /// When the model was last saved, in seconds since 1970.
+    pub fn saved_at(&self) -> Option<u64> {
+        self.keeper.saved_at()
+    }
+
+    /// Saves the model now, if one is kept.
+    ///
+    /// # Errors
+    /// When the engine is off or the file cannot be written.
+    pub fn save(&self) -> Result<(), SaveError> {
+        self.keeper.save(&self.desk)
+    }
+
+    /// Ends everything: lets go of the mount, saves the model, releases whoever waits, and waits for the
+    /// threads (at most some seconds for workers whose source hangs). Again is harmless.
+    ///
+    /// # Errors
+    /// As [`Live::save`]; everything has ended all the same.
+    pub fn stop(&self) -> Result<(), SaveError> {
+        self.detach();
+        let Some(thread) = self.engine.lock().take() else { return Ok(()) };
+        let saved = self.save();
+        self.desk.deliver(Input::Stop);
+        if thread.join().is_err() {
+            log::error!("the engine thread ended in a panic");
+        }
+        self.desk.turn_off();
+        self.crew.close();
+        if !self.crew.board().wait_for_workers(LAST_ORDERS) {
+            log::warn!("a worker still waits for the source; it is left behind");
+        }
+        saved
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Err(error) = self.stop() {
+            log::warn!("{error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

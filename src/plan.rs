@@ -318,10 +318,10 @@ impl Planner {
         match outcome {
             Outcome::Warmed { bytes, .. } if bytes > 0 => plan.gate.warmed(),
             // Names may be in memory while bytes are not: as long as bytes are to come, they decide.
-            Outcome::Resident { .. } if data || self.ledger.under_way(settled.group) == 0 => {
-                if plan.gate.found_resident() {
-                    self.disarm(settled.group, effects);
-                }
+            Outcome::Resident { .. }
+                if (data || self.ledger.under_way(settled.group) == 0) && plan.gate.found_resident() =>
+            {
+                self.disarm(settled.group, effects);
             }
             _ => {}
         }

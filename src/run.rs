@@ -17,6 +17,7 @@ pub mod unmount;
 pub use error::MountError;
 
 use crate::config::Config;
+use crate::predict::PredictorChoice;
 use daemon::Readiness;
 use service::Service;
 
@@ -24,9 +25,9 @@ use service::Service;
 ///
 /// # Errors
 /// Nothing is left mounted then.
-pub fn mount(config: Config, ready: Readiness) -> Result<(), MountError> {
+pub fn mount(config: Config, predictor: PredictorChoice, ready: Readiness) -> Result<(), MountError> {
     check::rights(&config)?;
-    let service = Service::start(config)?;
+    let service = Service::start(config, predictor)?;
     match ready.ready() {
         Ok(()) => service.serve(),
         Err(error) => {

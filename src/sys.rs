@@ -9,6 +9,7 @@ pub mod cachestat;
 pub mod fanotify;
 pub mod fiemap;
 pub mod handle;
+pub mod memory;
 pub mod mountinfo;
 pub mod proc;
 pub mod process;

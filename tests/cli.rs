@@ -141,7 +141,7 @@ fn a_mount_that_hangs_holds_nobody_up() {
     let (src, mnt) = (place.path("src"), place.path("mnt"));
     let hanging = HandMount::new(Path::new(&mnt));
     let start = Instant::now();
-    refused(&["stats", &mnt], 1, &format!("no daemon answers for {mnt}: its control socket does not exist"));
+    refused(&["stats", &mnt], 1, &format!("no daemon answers for {mnt}: "));
     assert!(start.elapsed() < Duration::from_secs(5));
     refused(&[&src, &mnt], 32, &format!("cannot mount: mountpoint {mnt} does not answer"));
     let start = Instant::now();

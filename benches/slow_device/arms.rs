@@ -14,10 +14,11 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::daemon::{Daemon, Program};
+use crate::common::daemon::{Daemon, Program};
+use crate::common::mounts::utf8;
+use crate::common::shell::{Interruption, run, tool};
 use crate::server::Counts;
-use crate::shell::{Interruption, run, tool};
-use crate::stage::{Stage, utf8};
+use crate::stage::Stage;
 
 /// Files looked at to see whether the caches are empty.
 const SAMPLE: usize = 200;

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
@@ -24,8 +25,8 @@ struct Page([u8; BLOCK]);
 /// Reads at random, alone and in parallel; prints rates and what the device saw.
 pub(crate) fn check(stage: &mut Stage<'_>, size: u64) -> anyhow::Result<()> {
     let device = stage.attach()?;
-    let alone = rate(device.node(), size, 1)?;
-    let together = rate(device.node(), size, READERS)?;
+    let alone = rate(device.as_ref(), size, 1)?;
+    let together = rate(device.as_ref(), size, READERS)?;
     let counts = stage.counts()?;
     println!("one reader        {alone:>10.0} blocks/s");
     println!("{READERS} readers        {together:>10.0} blocks/s");
@@ -34,7 +35,7 @@ pub(crate) fn check(stage: &mut Stage<'_>, size: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn rate(node: &str, size: u64, readers: usize) -> anyhow::Result<f64> {
+fn rate(node: &Path, size: u64, readers: usize) -> anyhow::Result<f64> {
     let begun = Instant::now();
     thread::scope(|scope| {
         let hands: Vec<_> =
@@ -47,7 +48,7 @@ fn rate(node: &str, size: u64, readers: usize) -> anyhow::Result<f64> {
     Ok((readers * BLOCKS) as f64 / begun.elapsed().as_secs_f64())
 }
 
-fn read(node: &str, size: u64, reader: usize) -> anyhow::Result<()> {
+fn read(node: &Path, size: u64, reader: usize) -> anyhow::Result<()> {
     let file = File::options().read(true).custom_flags(libc::O_DIRECT).open(node)?;
     let mut page = Page([0; BLOCK]);
     let mut draws = SplitMix(reader as u64);

@@ -13,32 +13,29 @@
 
 mod arms;
 mod check;
-mod daemon;
+#[path = "../common/mod.rs"]
+mod common;
 mod model;
 mod parallel;
 mod report;
 mod server;
-mod shell;
 mod stage;
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser, ValueEnum};
 
 use arms::{Arm, Job, Theatre};
-use daemon::Program;
+use common::daemon::Program;
+use common::mounts::{Scratch, enter_namespace};
+use common::shell::Interruption;
 use model::Kind;
 use report::Report;
-use shell::Interruption;
-use stage::{Plan, Scratch, Stage};
-
-/// Set in the copy of us that lives in its own mount namespace.
-const INSIDE: &str = "AUGURFS_BENCH_INSIDE";
+use stage::{Plan, Stage};
 
 /// Measures a job on a slow device: cold, first and second run through augurfs, hot.
 #[derive(Parser)]
@@ -110,24 +107,8 @@ fn run(arguments: &[OsString]) -> anyhow::Result<()> {
         return Ok(Options::command().print_help()?);
     }
     let options = Options::parse_from(arguments);
-    if std::env::var_os(INSIDE).is_none() {
-        return Err(enter_namespace(arguments));
-    }
+    enter_namespace(arguments)?;
     measure(&options)
-}
-
-/// Runs us again in a mount namespace of our own; returns only when that fails.
-fn enter_namespace(arguments: &[OsString]) -> anyhow::Error {
-    if !rustix::process::geteuid().is_root() {
-        return anyhow::anyhow!("needs root: it makes a block device and mounts it");
-    }
-    let exe = match std::env::current_exe() {
-        Ok(exe) => exe,
-        Err(error) => return error.into(),
-    };
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--propagation", "private", "--"]).arg(exe).args(&arguments[1..]);
-    anyhow::Error::new(command.env(INSIDE, "1").exec()).context("unshare")
 }
 
 fn measure(options: &Options) -> anyhow::Result<()> {

@@ -12,9 +12,9 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 
 use crate::arms::{collect_files, drop_caches};
-use crate::daemon::{Daemon, Program};
+use crate::common::daemon::{Daemon, Program};
+use crate::common::shell::Interruption;
 use crate::model::SplitMix;
-use crate::shell::Interruption;
 use crate::stage::Stage;
 
 /// Files the lone reader gets: a tenth of the list at most.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::arms::{Arm, Sample};
+use crate::common::median;
 use crate::model::Kind;
 
 /// A whole measurement, as written to `--json`.
@@ -105,15 +106,6 @@ pub(crate) fn gap_closed(samples: &[Sample], arm: Arm) -> Option<f64> {
     }
     let (cold, hot) = (seconds(Arm::NativeCold)?, seconds(Arm::NativeHot)?);
     Some((cold - seconds(arm)?) / (cold - hot))
-}
-
-/// The middle value, or the mean of the two in the middle.
-pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2)?;
-    let lower = *values.get((values.len() - 1) / 2)?;
-    Some((lower + upper) / 2.0)
 }
 
 /// Writes the report as JSON.

@@ -6,8 +6,8 @@
 //! driver's); the model is asked in arrival order.
 //!
 //! Its owner talks to it in lines on standard input: `counts` is answered with a line of JSON,
-//! `reset SEED` with `ok` after the model is at rest and the counts are zero. When the input ends it
-//! unmounts and ends, so that it never outlives its owner.
+//! `reset SEED` with `ok` after the model is at rest and the counts are zero, and `quit` ends it. When
+//! the input ends without that, the owner was killed: it clears up behind it, and never outlives it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -70,12 +70,24 @@ pub(crate) fn serve(kind: Kind, image: &Path, mountpoint: &Path) -> anyhow::Resu
     let mut config = Config::default();
     config.mount_options = vec![MountOption::FSName("slow_device".into()), MountOption::DefaultPermissions];
     let session = Session::new(served, mountpoint, &config)?.spawn()?;
-    obey(&queue, &counts)?;
-    unmount_all_below(mountpoint.parent().unwrap_or(mountpoint));
-    session.umount_and_join().context("unmounting the device")
+    if obey(&queue, &counts)? == Last::Quit {
+        return session.umount_and_join().context("unmounting the device");
+    }
+    abandon(mountpoint.parent().unwrap_or(mountpoint));
+    // Ending the process ends the connection, and with it whoever still waits for the device.
+    Ok(())
 }
 
-fn obey(queue: &Sender<Message>, counts: &Mutex<Counts>) -> anyhow::Result<()> {
+/// How the owner took its leave.
+#[derive(PartialEq, Eq)]
+enum Last {
+    /// It has unmounted what it had on the device.
+    Quit,
+    /// It is gone.
+    Silence,
+}
+
+fn obey(queue: &Sender<Message>, counts: &Mutex<Counts>) -> anyhow::Result<Last> {
     tell("ok")?;
     for line in io::stdin().lock().lines() {
         let line = line?;
@@ -87,11 +99,12 @@ fn obey(queue: &Sender<Message>, counts: &Mutex<Counts>) -> anyhow::Result<()> {
                 wait.recv()?;
                 tell("ok")?;
             }
+            _ if line == "quit" => return Ok(Last::Quit),
             _ if line == "counts" => tell(&serde_json::to_string(&*counts.lock())?)?,
             _ => tell("unknown")?,
         }
     }
-    Ok(())
+    Ok(Last::Silence)
 }
 
 fn tell(line: &str) -> io::Result<()> {
@@ -101,15 +114,13 @@ fn tell(line: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// The owner has ended; when it ended badly, what it had mounted on top of the device is still
-/// there and would keep the device busy.
-fn unmount_all_below(scratch: &Path) {
+/// Undoes what an owner that was killed could not: detaches everything at and below its scratch
+/// directory, and removes that.
+fn abandon(scratch: &Path) {
     for mounted in crate::stage::mounts_below(scratch).unwrap_or_default() {
-        let device = mounted.ends_with(crate::stage::DEVICE);
-        if !device && mounted != scratch {
-            let _ = rustix::mount::unmount(&mounted, rustix::mount::UnmountFlags::DETACH);
-        }
+        let _ = rustix::mount::unmount(&mounted, rustix::mount::UnmountFlags::DETACH);
     }
+    let _ = std::fs::remove_dir(scratch);
 }
 
 /// The thread that waits for the model.

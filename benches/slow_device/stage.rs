@@ -11,93 +11,19 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
-use rustix::mount::{MountFlags, UnmountFlags};
 
+use crate::common::mounts::{Loop, Mounted, Scratch, make_ext4, utf8};
+use crate::common::shell::{end_within, tool};
 use crate::model::Kind;
 use crate::server::Counts;
-use crate::shell::{end_within, tool};
 
 /// Where below the scratch directory the served image appears.
-pub(crate) const DEVICE: &str = "device";
-/// Fixed identities, so that hashed directories list in the same order every time.
-const UUID: &str = "9b1a3f0e-52c7-4d0c-8f35-0c6f6f9a7e11";
-/// Unmounting waits this long for the last users before it detaches.
+const DEVICE: &str = "device";
+/// How long the server may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A private tmpfs for images, models and output; gone when dropped.
-pub(crate) struct Scratch {
-    // In this order: what is mounted on the directory goes before it.
-    _memory: Mounted,
-    directory: tempfile::TempDir,
-}
-
-impl Scratch {
-    pub(crate) fn new() -> anyhow::Result<Scratch> {
-        let directory = tempfile::Builder::new().prefix("augurfs-bench-").tempdir()?;
-        let _memory = Mounted::new("tmpfs", directory.path(), "tmpfs", "size=90%")?;
-        Ok(Scratch { _memory, directory })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
-    /// A new, empty directory.
-    pub(crate) fn directory(&self, name: &str) -> anyhow::Result<PathBuf> {
-        let path = self.path().join(name);
-        if path.exists() {
-            fs::remove_dir_all(&path).with_context(|| path.display().to_string())?;
-        }
-        fs::create_dir(&path)?;
-        Ok(path)
-    }
-}
-
-/// Something mounted; unmounted when dropped.
-pub(crate) struct Mounted {
-    at: PathBuf,
-}
-
-impl Mounted {
-    fn new(source: &str, at: &Path, kind: &str, data: &str) -> anyhow::Result<Mounted> {
-        let data = std::ffi::CString::new(data)?;
-        rustix::mount::mount(source, at, kind, MountFlags::NOATIME, data.as_c_str())
-            .with_context(|| format!("mounting {kind} at {}", at.display()))?;
-        Ok(Mounted { at: at.to_owned() })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.at
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        unmount(&self.at);
-    }
-}
-
-/// Unmounts, waits a while for those who still use it, and then detaches.
-pub(crate) fn unmount(at: &Path) {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        match rustix::mount::unmount(at, UnmountFlags::NOFOLLOW) {
-            Err(rustix::io::Errno::BUSY) if Instant::now() < until => {
-                thread::sleep(Duration::from_millis(20));
-            }
-            Err(rustix::io::Errno::BUSY) => {
-                eprintln!("{} is still in use: detached", at.display());
-                let _ = rustix::mount::unmount(at, UnmountFlags::DETACH);
-                return;
-            }
-            _ => return,
-        }
-    }
-}
 
 /// All mountpoints at or below a directory, the latest first.
 pub(crate) fn mounts_below(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -147,7 +73,7 @@ impl<'a> Stage<'a> {
         let device = self.attach()?;
         let at = self.scratch.path().join("slow");
         fs::create_dir_all(&at)?;
-        device.mount(&at)
+        device.mount(&at, "")
     }
 
     /// What the device was asked so far.
@@ -161,13 +87,11 @@ impl<'a> Stage<'a> {
 }
 
 fn make_golden(golden: &Path, scratch: &Scratch, plan: &Plan<'_>) -> anyhow::Result<()> {
-    fs::File::create(golden)?.set_len(plan.size)?;
-    let path = utf8(golden)?;
-    // Nothing may be initialised later, in the background, through the slow device.
-    let extended = format!("hash_seed={UUID},lazy_itable_init=0,lazy_journal_init=0,nodiscard");
-    tool("mkfs.ext4", &["-q", "-F", "-m", "0", "-U", UUID, "-E", &extended, path])?;
+    make_ext4(golden, plan.size)?;
     let at = scratch.directory("build")?;
-    let mounted = Loop::attach(golden, false)?.mount(&at)?;
+    // Without delayed allocation blocks are laid out in the order in which they are copied, and so the
+    // same way every time.
+    let mounted = Loop::attach(golden, false)?.mount(&at, "nodelalloc")?;
     let source = format!("{}/.", utf8(plan.tree)?);
     let target = mounted.path().join("tree");
     fs::create_dir(&target)?;
@@ -178,36 +102,6 @@ fn make_golden(golden: &Path, scratch: &Scratch, plan: &Plan<'_>) -> anyhow::Res
 /// Overwrites the served image in place: the server keeps it open.
 fn refresh(golden: &Path, image: &Path) -> anyhow::Result<()> {
     tool("cp", &["--sparse=always", utf8(golden)?, utf8(image)?]).map(drop)
-}
-
-/// A loop device; detached when dropped, or when what was mounted from it is unmounted.
-pub(crate) struct Loop {
-    node: String,
-}
-
-impl Loop {
-    fn attach(file: &Path, direct: bool) -> anyhow::Result<Loop> {
-        let direct = if direct { "--direct-io=on" } else { "--direct-io=off" };
-        let node = tool("losetup", &["--find", "--show", direct, utf8(file)?])?.trim().to_owned();
-        Ok(Loop { node })
-    }
-
-    pub(crate) fn node(&self) -> &str {
-        &self.node
-    }
-
-    fn mount(self, at: &Path) -> anyhow::Result<Mounted> {
-        // Dropping self asks for a detach, which the kernel puts off until the unmount.
-        Mounted::new(&self.node, at, "ext4", "")
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        if let Err(error) = tool("losetup", &["--detach", &self.node]) {
-            eprintln!("{error}");
-        }
-    }
 }
 
 /// The process that serves the image, and the pipe to it.
@@ -270,13 +164,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        let _ = self.order("quit");
         drop(self.orders.take());
         if let Err(error) = end_within(&mut self.child, PATIENCE) {
             eprintln!("ending the device's server: {error}");
         }
     }
-}
-
-pub(crate) fn utf8(path: &Path) -> anyhow::Result<&str> {
-    path.to_str().with_context(|| format!("not UTF-8: {}", path.display()))
 }

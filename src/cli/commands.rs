@@ -4,6 +4,7 @@ use super::words::Mount;
 use super::{FAILURE, NOT_MOUNTED, complain, say};
 use crate::config::{Config, OptionError, Surroundings};
 use crate::live::control::{self, Request, Response};
+use crate::predict::PredictorChoice;
 use crate::run::daemon::{Launch, Readiness, launch, own_program};
 use crate::run::{self, MountError, check};
 use crate::{demo as demonstration, run::unmount as unmounting};
@@ -14,11 +15,13 @@ use std::path::Path;
 /// Mounts, in the foreground or by starting ourselves again in the background.
 pub(super) fn mount(words: Mount) -> anyhow::Result<u8> {
     let config = config(&words).context("cannot mount")?;
+    let predictor: PredictorChoice =
+        config.predictor.parse().map_err(anyhow::Error::new).context("cannot mount")?;
     if !words.foreground {
         return background(&words, &config).context("cannot mount");
     }
     let readiness = Readiness::of_process().map_err(MountError::Session).context("cannot mount")?;
-    run::mount(config, readiness).context("cannot mount")?;
+    run::mount(config, predictor, readiness).context("cannot mount")?;
     Ok(0)
 }
 

@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyXattr, Request, Session, SessionACL,
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory,
+    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyXattr, Request, Session, SessionACL,
 };
 use rustix::io::Errno as SysErrno;
 use rustix::mount::UnmountFlags;
@@ -57,7 +57,7 @@ impl SlowTree {
         self.tree.files().map(|content| content.len() as u64).sum()
     }
 
-    /// Serves the tree, read-only, at `mountpoint`: every lookup, directory read, open and read that
+    /// Serves the tree, read-only, at `mountpoint`: every lookup, directory read and read that
     /// reaches it takes `latency`.
     ///
     /// Works as root, and as a user where `fusermount3` is installed.
@@ -98,7 +98,7 @@ pub struct SlowMount {
 }
 
 impl SlowMount {
-    /// Requests that took a latency so far: lookups, directory reads, opens and reads.
+    /// Requests that took a latency so far: lookups, directory reads and reads.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
@@ -227,9 +227,14 @@ impl Filesystem for Served {
         }
     }
 
+    // A device knows nothing of opens: they cost what their look-up and their reads cost. The kernel takes the
+    // answer for all that follow, and keeps data and listings from one open to the next.
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let flags = FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_NOFLUSH;
-        self.after_latency(move |_| reply.opened(FileHandle(0), flags));
+        reply.error(Errno::ENOSYS);
+    }
+
+    fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        reply.error(Errno::ENOSYS);
     }
 
     fn read(

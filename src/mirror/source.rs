@@ -68,11 +68,6 @@ impl Source {
         self.root_key
     }
 
-    /// Can inodes be opened by handle here? (Needs the right to, and a file system that has them.)
-    pub(super) fn has_handles(&self) -> bool {
-        self.handles
-    }
-
     /// Says which device number our own mount got, and what its mountpoint is without it.
     pub(super) fn cover(&self, dev: u64, below: Arc<OwnedFd>) {
         // Once per mount; a second call would be a bug of the caller and changes nothing.

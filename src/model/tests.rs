@@ -46,7 +46,7 @@ fn errors_say_where_and_what() {
     assert_eq!(error(&newer), "a model of version 9: expected at most 1");
     let mut flipped = good.clone();
     flipped[40] ^= 1;
-    assert!(error(&flipped).starts_with("at byte 32: expected a names section with checksum"));
+    assert!(error(&flipped).starts_with("at byte 28: expected a names section with checksum"));
     assert_eq!(error(&good[..11]), "in the head: at byte 10: expected a number of sections");
     let mut longer = good.clone();
     longer.push(0);

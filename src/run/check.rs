@@ -147,7 +147,10 @@ fn device(path: &Path) -> Result<(), MountError> {
         Err(e) if matches!(Errno::from_io_error(&e), Some(Errno::NODEV | Errno::NXIO)) => {
             Err(MountError::NoDevice)
         }
-        Err(reason) => Err(MountError::DeviceDenied { reason }),
+        Err(reason) => {
+            let fusermount = rustix::process::geteuid().is_root() || fusermount().is_some();
+            Err(MountError::DeviceDenied { reason, fusermount })
+        }
     }
 }
 
@@ -207,6 +210,17 @@ mod tests {
     fn the_device_must_be_there() {
         assert!(matches!(device(Path::new("/dev/no-such-device")), Err(MountError::NoDevice)));
         assert!(device(Path::new("/dev/null")).is_ok());
+        // Not a device, but something that cannot be opened for writing, whoever asks.
+        assert!(matches!(device(Path::new("/")), Err(MountError::DeviceDenied { .. })));
+    }
+
+    #[test]
+    fn a_user_without_anything_hears_of_both() {
+        let reason = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let only_device = MountError::DeviceDenied { reason: reason(), fusermount: true }.to_string();
+        let both = MountError::DeviceDenied { reason: reason(), fusermount: false }.to_string();
+        assert!(only_device.ends_with("let users read and write the device"), "{only_device}");
+        assert!(both.ends_with("the device and install fusermount3 (package fuse3)"), "{both}");
     }
 
     #[test]

@@ -60,10 +60,12 @@ pub enum MountError {
     )]
     NoDevice,
     /// The device may not be opened.
-    #[error("/dev/fuse may not be opened: {reason}; mount as root, or let users read and write the device")]
+    #[error("/dev/fuse may not be opened: {reason}; mount as root, or let users read and write the device{}", also(*fusermount))]
     DeviceDenied {
         /// What the system said.
         reason: io::Error,
+        /// Whether the program is there that a user would need besides.
+        fusermount: bool,
     },
     /// A user needs a set-ID program to mount.
     #[error(
@@ -87,4 +89,8 @@ pub enum MountError {
     /// The kernel, or the session, refused.
     #[error("the file system could not be mounted: {0}")]
     Session(io::Error),
+}
+
+fn also(fusermount: bool) -> &'static str {
+    if fusermount { "" } else { " and install fusermount3 (package fuse3)" }
 }

@@ -11,7 +11,7 @@ use crate::sys::fanotify::Reports;
 
 /// A data path, and why this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChosenPath {
+pub(super) struct ChosenPath {
     /// The path; never `Auto`.
     pub path: DataPath,
     /// One sentence, without a full stop.
@@ -20,7 +20,7 @@ pub struct ChosenPath {
 
 /// What the surroundings allow.
 #[derive(Clone, Debug)]
-pub struct Allowance {
+pub(super) struct Allowance {
     /// Are we root?
     pub root: bool,
     /// Can opens be watched; else why not.
@@ -29,7 +29,7 @@ pub struct Allowance {
 
 impl Allowance {
     /// Finds out, on the mount that the mountpoint is on now.
-    pub fn at(mountpoint: &Path) -> Self {
+    pub(super) fn at(mountpoint: &Path) -> Self {
         let root = rustix::process::geteuid().is_root();
         let watch = Reports::of_opens(mountpoint).map(drop).map_err(|error| error.to_string());
         Allowance { root, watch }
@@ -37,7 +37,7 @@ impl Allowance {
 }
 
 /// Chooses.
-pub fn choose(asked: DataPath, allowed: &Allowance) -> ChosenPath {
+pub(super) fn choose(asked: DataPath, allowed: &Allowance) -> ChosenPath {
     let because = |path, reason: String| ChosenPath { path, reason };
     match (asked, allowed.root, &allowed.watch) {
         (DataPath::Plain, _, _) => because(DataPath::Plain, "asked for".into()),

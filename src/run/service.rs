@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded, select, tick};
 use rustix::fs::{Mode, OFlags};
@@ -21,13 +21,14 @@ use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
 use super::{MountError, check, presence};
 use crate::config::{Config, DataPath};
+use crate::engine::Settings;
 use crate::fuse::Session;
 use crate::live::control::{self, ControlGuard, Request, Response};
-use crate::live::watch::ChangeWatch;
-use crate::live::{Attachment, Live, LiveConfig, OpenWatch};
+use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
+use crate::predict::PredictorChoice;
 use crate::stats::Counters;
-use crate::sys::mountinfo;
+use crate::sys::{memory, mountinfo};
 
 /// After a busy mount was detached, its users may go on for so long; then the daemon ends.
 const GRACE: Duration = Duration::from_secs(5);
@@ -48,7 +49,6 @@ pub(super) struct Service {
     _session: JoinHandle<()>,
     control: Option<ControlGuard>,
     changes: Option<ChangeWatch>,
-    opens: Option<OpenWatch>,
 }
 
 impl Service {
@@ -56,16 +56,24 @@ impl Service {
     ///
     /// # Errors
     /// What made a mount impossible; nothing is left of it.
-    pub(super) fn start(config: Config) -> Result<Self, MountError> {
+    pub(super) fn start(config: Config, predictor: PredictorChoice) -> Result<Self, MountError> {
         let (to_wishes, wishes) = bounded(8);
         let signals = signals::watch(to_wishes.clone()).map_err(MountError::Session)?;
         let source = Arc::new(open_source(&config)?);
         let below = Arc::new(open_mountpoint(&config)?);
         let chosen = choose(config.path, &Allowance::at(&config.mountpoint));
         let counters = Arc::new(Counters::default());
-        let live = Live::start(LiveConfig::new(&config, source.clone(), counters.clone()))
-            .map_err(MountError::Session)?;
-        let names = live.names();
+        let names = Arc::default();
+        let live = Live::start(LiveConfig {
+            source: source.clone(),
+            names: Arc::clone(&names),
+            model: config.model.clone(),
+            settings: Settings { predictor, budget: config.budget.unwrap_or_else(memory::default_budget) },
+            join_wait: config.join_wait,
+            save_interval: config.save_interval,
+            counters: counters.clone(),
+        })
+        .map_err(MountError::Session)?;
         let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout)
             .map_err(|error| MountError::Session(error.into()))?;
         let mirror = Arc::new(mirror);
@@ -86,7 +94,7 @@ impl Service {
                     self.let_go();
                 }
                 recv(self.wishes) -> wish => match wish {
-                    Ok(Wish::Save) => self.live.save(),
+                    Ok(Wish::Save) => save(&self.live),
                     Ok(Wish::Stop) | Err(_) => {
                         self.take_down();
                         break;
@@ -108,8 +116,9 @@ impl Service {
 
     /// Nothing of ours is on the mount from here on.
     fn let_go(&mut self) {
-        self.opens = None;
-        self.live.detach();
+        if !self.live.detach() {
+            log::warn!("a worker still waits for the source");
+        }
     }
 
     /// Unmounts, also when something still uses the mount, and waits for the kernel to let go.
@@ -129,7 +138,9 @@ impl Service {
         if rustix::process::geteuid().is_root() {
             match rustix::mount::unmount(&self.config.mountpoint, UnmountFlags::NOFOLLOW) {
                 Err(Errno::BUSY) => log::warn!("{} is busy: detached", self.config.mountpoint.display()),
-                Err(error) => log::warn!("{} could not be unmounted: {error}", self.config.mountpoint.display()),
+                Err(error) => {
+                    log::warn!("{} could not be unmounted: {error}", self.config.mountpoint.display())
+                }
                 Ok(()) => return,
             }
         }
@@ -142,7 +153,9 @@ impl Service {
     fn finish(mut self) {
         self.let_go();
         self.changes = None;
-        self.live.stop();
+        if let Err(error) = self.live.stop() {
+            log::warn!("{error}");
+        }
         self.control = None;
     }
 }
@@ -182,8 +195,10 @@ impl Started {
             .map_err(MountError::Session)?;
         let (to_gone, gone) = bounded(1);
         presence::watch(device, to_gone).map_err(MountError::Session)?;
-        let changes = config.watch.then(|| watch_changes(&mirror, &live, source)).flatten();
-        let opens = (chosen.path == DataPath::Resident).then(|| attach(&config, &mirror, &live)).flatten();
+        let changes = config.watch.then(|| watch_changes(&mirror, source)).flatten();
+        if chosen.path == DataPath::Resident {
+            attach(&config, &mirror, &live);
+        }
         let reporter = Reporter::new(&config, chosen, passthrough, live.clone(), counters);
         let control = listen(device, reporter, live.clone(), to_wishes);
         Ok(Service {
@@ -198,7 +213,6 @@ impl Started {
             _session: session,
             control,
             changes,
-            opens,
         })
     }
 }
@@ -221,9 +235,9 @@ fn open_mountpoint(config: &Config) -> Result<OwnedFd, MountError> {
 }
 
 /// Has changes made directly in the source told to the mirror, where that can be had.
-fn watch_changes(mirror: &Arc<Mirror>, live: &Arc<Live>, source: &OwnedFd) -> Option<ChangeWatch> {
+fn watch_changes(mirror: &Arc<Mirror>, source: &OwnedFd) -> Option<ChangeWatch> {
     let to = mirror.clone();
-    match live.watch_changes(source, move |change| to.changed(&change)) {
+    match ChangeWatch::start(source, move |change| to.changed(&change)) {
         Ok(watch) => {
             mirror.set_watched(true);
             Some(watch)
@@ -236,14 +250,14 @@ fn watch_changes(mirror: &Arc<Mirror>, live: &Arc<Live>, source: &OwnedFd) -> Op
 }
 
 /// Gives workers their own way into the mount, and starts the watching of opens.
-fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) -> Option<OpenWatch> {
+fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
     match Attachment::clone_of(&config.mountpoint) {
         Ok(mount) => live.attach(Attachment { mount, tree: mirror.clone() }),
         Err(error) => log::warn!("data is warmed in the source's page cache only: {error}"),
     }
-    live.watch_opens(&config.mountpoint)
-        .inspect_err(|error| log::warn!("opens cannot be watched; reads stand in for them: {error}"))
-        .ok()
+    if let Err(error) = live.watch_opens(&config.mountpoint) {
+        log::warn!("opens cannot be watched; reads stand in for them: {error}");
+    }
 }
 
 /// Answers on the control socket.
@@ -255,10 +269,10 @@ fn listen(
 ) -> Option<ControlGuard> {
     let answer = move |request| match request {
         Request::Stats => Response::Stats { report: Box::new(reporter.report()) },
-        Request::Save => {
-            live.save();
-            Response::Done
-        }
+        Request::Save => match live.save() {
+            Ok(()) => Response::Done,
+            Err(error) => Response::Error { message: error.to_string() },
+        },
         Request::Unmount => {
             // A full channel holds a wish to stop already.
             let _ = wishes.try_send(Wish::Stop);
@@ -271,18 +285,8 @@ fn listen(
         .ok()
 }
 
-/// Since when something is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Since(Instant);
-
-impl Since {
-    /// Now.
-    pub(super) fn now() -> Self {
-        Since(Instant::now())
-    }
-
-    /// Whole seconds.
-    pub(super) fn seconds(self) -> u64 {
-        self.0.elapsed().as_secs()
+fn save(live: &Live) {
+    if let Err(error) = live.save() {
+        log::warn!("{error}");
     }
 }

@@ -54,13 +54,24 @@ pub enum ControlError {
     Proc(io::Error),
 }
 
+impl ControlError {
+    /// The user knows the mountpoint, not the socket.
+    fn at(self, point: PathBuf) -> Self {
+        match self {
+            ControlError::Silent { reason, .. } => ControlError::Silent { path: point, reason },
+            ControlError::Denied { .. } => ControlError::Denied { path: point },
+            other => other,
+        }
+    }
+}
+
 /// Asks the daemon of the mount at `mountpoint`. Never touches the mount itself.
 ///
 /// # Errors
 /// It is not our mount, nobody answers in time, or the answer is an error.
 pub fn ask(mountpoint: &Path, request: Request) -> Result<Response, ControlError> {
     match find(mountpoint)? {
-        (_, Some(socket)) => ask_at(&socket, request),
+        (mount, Some(socket)) => ask_at(&socket, request).map_err(|error| error.at(mount.point)),
         (mount, None) => Err(no_socket(mount)),
     }
 }

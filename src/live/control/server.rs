@@ -5,7 +5,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ const LONGEST_REQUEST: usize = 64 << 10;
 #[derive(Debug)]
 pub struct ControlGuard {
     path: PathBuf,
+    /// The socket's own inode: by the end another daemon's socket may have the name.
+    inode: u64,
     /// Closing it wakes the thread, which takes that as the end.
     waker: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
@@ -28,20 +30,21 @@ pub struct ControlGuard {
 
 /// Listens at `path` and answers each request with what `handler` says.
 ///
-/// A socket left behind by a daemon that died is replaced. The handler runs on the control thread, one request at a time; if
-/// it panics, the client gets an error line. It must not drop the guard itself.
+/// What has that name already is replaced: it was left behind by a daemon that died, or belongs to one that is about to end,
+/// since device numbers are handed out again as soon as a mount is gone. The handler runs on the control thread, one request at a
+/// time; if it panics, the client gets an error line. It must not drop the guard itself.
 ///
 /// # Errors
-/// `AddrInUse` when a living daemon listens there already; otherwise what the system said.
+/// The socket could not be made, or the thread not started.
 pub fn serve(
     path: &Path,
     handler: impl Fn(Request) -> Response + Send + 'static,
 ) -> io::Result<ControlGuard> {
-    let listener = bind(path)?;
+    let (listener, inode) = bind(path)?;
     let (waker, wake) = UnixStream::pair()?;
     let work = move || listen(&listener, &wake, &handler);
     let thread = thread::Builder::new().name("control".into()).spawn(work)?;
-    Ok(ControlGuard { path: path.to_owned(), waker: Some(waker), thread: Some(thread) })
+    Ok(ControlGuard { path: path.to_owned(), inode, waker: Some(waker), thread: Some(thread) })
 }
 
 impl Drop for ControlGuard {
@@ -51,19 +54,30 @@ impl Drop for ControlGuard {
             // It catches the handler's panics, so there is nothing to learn from its end.
             let _ = thread.join();
         }
-        // Last: who waits for us to be gone waits for this. If it has gone already, so much the better.
-        let _ = fs::remove_file(&self.path);
+        if inode(&self.path).is_ok_and(|found| found == self.inode) {
+            // If it has gone in this moment, so much the better.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    if UnixStream::connect(path).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused) {
-        fs::remove_file(path)?;
+/// Made beside its place and moved there, so that whoever finds it can connect.
+fn bind(path: &Path) -> io::Result<(UnixListener, u64)> {
+    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    match fs::remove_file(&beside) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
     }
-    let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    let listener = UnixListener::bind(&beside)?;
+    fs::set_permissions(&beside, fs::Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
-    Ok(listener)
+    let inode = inode(&beside)?;
+    fs::rename(&beside, path)?;
+    Ok((listener, inode))
+}
+
+fn inode(path: &Path) -> io::Result<u64> {
+    Ok(fs::symlink_metadata(path)?.ino())
 }
 
 fn listen(listener: &UnixListener, wake: &UnixStream, handler: &dyn Fn(Request) -> Response) {

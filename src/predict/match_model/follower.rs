@@ -18,8 +18,9 @@ use crate::id::FileId;
 const WINDOW_MIN: usize = 64;
 /// The same for a proven one.
 const WINDOW_MAX: usize = 512;
-/// Entries behind the furthest confirmed one that are still waited for.
-const LAG: usize = 64;
+/// An entry is left behind when this part of the window has been confirmed beyond it. One access far
+/// ahead (a common header) must not drag the whole window along.
+const LAG_PART: usize = 4;
 /// Accesses in a row that may be missing from the window. A new directory in a known tree is longer
 /// than that, but then the follower is found again behind it.
 const MISSES_MAX: u32 = 24;
@@ -47,6 +48,8 @@ pub(super) struct Follower {
     pub(super) run: u32,
     trust: Trust,
     window: VecDeque<Slot>,
+    /// Entries of the window that were confirmed.
+    taken: usize,
     base: u64,
     /// The next entry to be taken into the window.
     tail: Option<u64>,
@@ -78,6 +81,7 @@ impl Follower {
             run: log.get(base)?.run,
             trust,
             window: VecDeque::with_capacity(WINDOW_MIN),
+            taken: 0,
             base,
             tail: Some(base),
             stop,
@@ -112,6 +116,7 @@ impl Follower {
             && slot.item.kind() == Kind::Lookup
         {
             slot.taken = true;
+            self.taken += 1;
         }
     }
 
@@ -193,18 +198,25 @@ impl Follower {
         self.hits += 1;
         self.misses = 0;
         self.score += (1.0 - self.score) * SCORE_STEP;
-        let mut behind = place.saturating_sub(LAG);
-        while self.window.front().is_some_and(|first| first.taken || behind > 0) {
+        self.taken += 1;
+        let lag = self.size() / LAG_PART;
+        while self.window.front().is_some_and(|first| first.taken || self.taken > lag) {
             self.step(log, passed);
-            behind = behind.saturating_sub(1);
         }
         self.fill(log);
+    }
+
+    /// How many entries the window has room for.
+    fn size(&self) -> usize {
+        (WINDOW_MIN + self.hits as usize).min(WINDOW_MAX)
     }
 
     /// Leaves the first entry of the window behind.
     fn step(&mut self, log: &Log, passed: &mut Vec<Item>) {
         let Some(left) = self.window.pop_front() else { return };
-        if !left.taken && left.item.kind() != Kind::Open {
+        if left.taken {
+            self.taken -= 1;
+        } else if left.item.kind() != Kind::Open {
             passed.push(left.item);
         }
         let next = self.window.front().map(|slot| slot.position).or(self.tail);
@@ -217,14 +229,16 @@ impl Follower {
     }
 
     fn fill(&mut self, log: &Log) {
-        let size = (WINDOW_MIN + self.hits as usize).min(WINDOW_MAX);
+        let size = self.size();
         while self.window.len() < size {
             let Some(position) = self.tail.filter(|&at| at < self.stop) else { return };
             let Some(entry) = log.get(position) else {
                 self.tail = None;
                 return;
             };
-            self.window.push_back(Slot { item: entry.item, taken: entry.item.forgotten(), position });
+            let taken = entry.item.forgotten();
+            self.taken += usize::from(taken);
+            self.window.push_back(Slot { item: entry.item, taken, position });
             self.tail = log.next(position);
         }
     }

@@ -99,14 +99,26 @@ fn a_silent_client_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
+fn a_dead_socket_is_replaced() {
     let place = place();
     drop(UnixListener::bind(&place.socket).unwrap());
     let guard = serve(&place.socket, handler).unwrap();
-    assert_eq!(serve(&place.socket, handler).unwrap_err().kind(), io::ErrorKind::AddrInUse);
     assert_eq!(ask_at(&place.socket, Request::Save).unwrap(), Response::Done);
     drop(guard);
     assert!(matches!(ask_at(&place.socket, Request::Save), Err(ControlError::Silent { .. })));
+}
+
+/// The mount has gone, its daemon still saves, and the next mount gets the same device number.
+#[test]
+fn an_ending_daemon_leaves_its_successor_alone() {
+    let place = place();
+    let ending = serve(&place.socket, handler).unwrap();
+    let successor = serve(&place.socket, |_| Response::Done).unwrap();
+    assert_eq!(ask_at(&place.socket, Request::Stats).unwrap(), Response::Done);
+    drop(ending);
+    assert_eq!(ask_at(&place.socket, Request::Stats).unwrap(), Response::Done);
+    drop(successor);
+    assert_eq!(fs::read_dir(place.socket.parent().unwrap()).unwrap().count(), 0);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use crate::shell::{Interruption, end_within, tool};
-use crate::stage::{unmount, utf8};
+use super::mounts::{unmount, utf8};
+use super::shell::{Interruption, end_within, tool};
 
 /// How long mounting, and saving the model and ending, may take.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,0 +1,180 @@
+//! The source's side: finding, listing and reading without side effects.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::fs::{
+    Advice, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxFlags, fadvise, openat,
+    openat2, statx,
+};
+use rustix::io::{Errno, pread};
+
+use crate::engine::Facts;
+use crate::sys::cachestat;
+
+/// Read in steps of this many bytes: large enough that a call costs nothing beside the copying, small enough
+/// for 64 workers' buffers, and the grain in which we know what was in memory before.
+pub(super) const STEP: u64 = 256 << 10;
+/// Read-ahead is asked for in pieces of this many bytes: one request is cut to the device's read-ahead size,
+/// which is 128 KiB on most machines.
+const PIECE: u64 = 128 << 10;
+/// So far ahead of the reading are requests on their way.
+const AHEAD: u64 = 1 << 20;
+/// Room for the entries of one getdents call.
+const LISTING: usize = 32 << 10;
+
+/// Something in the source, held without having been opened.
+pub(super) struct Found {
+    handle: OwnedFd,
+    stat: Statx,
+}
+
+impl Found {
+    /// Looks `path` up below `source`, strictly: no way out, no links. A link itself is found, not followed.
+    pub(super) fn at(source: &OwnedFd, path: &[u8]) -> Result<Found, Errno> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = openat2(source, path, flags, Mode::empty(), within())?;
+        let mask = StatxFlags::TYPE | StatxFlags::SIZE | StatxFlags::INO;
+        let stat = statx(&handle, c"", AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT, mask)?;
+        Ok(Found { handle, stat })
+    }
+
+    pub(super) fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.stx_mode.into())
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.stat.stx_size
+    }
+
+    pub(super) fn facts(&self, extent: u64) -> Facts {
+        let directory = self.kind() == FileType::Directory;
+        Facts { inode: self.stat.stx_ino, size: self.stat.stx_size, extent, directory }
+    }
+
+    /// Opens it for reading if it is a regular file or a directory.
+    pub(super) fn open(&self) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::NOATIME | OFlags::CLOEXEC;
+        match self.kind() {
+            FileType::Directory => without_atime(flags | OFlags::DIRECTORY, |flags| {
+                openat(&self.handle, c".", flags, Mode::empty())
+            }),
+            FileType::RegularFile => {
+                // Through the link in /proc it is this very inode; by name it could be a fifo by now.
+                let link = format!("/proc/self/fd/{}", self.handle.as_raw_fd());
+                let open = |flags| openat(rustix::fs::CWD, link.as_str(), flags, Mode::empty());
+                without_atime(flags | OFlags::NONBLOCK, open)
+            }
+            _ => Err(Errno::INVAL),
+        }
+    }
+}
+
+/// Nothing outside, no symbolic links, no links of /proc.
+pub(super) fn within() -> ResolveFlags {
+    ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
+}
+
+/// Only the owner of a file and root may read it without a trace. A plain user who mirrors somebody else's
+/// files leaves the access time that reading them would leave anyway, moments later.
+pub(super) fn without_atime(
+    flags: OFlags,
+    open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
+    match open(flags) {
+        Err(Errno::PERM) => open(flags - OFlags::NOATIME),
+        answer => answer,
+    }
+}
+
+/// Reads a directory's entries to the end.
+pub(super) fn list(directory: impl AsFd) -> Result<(), Errno> {
+    let mut buffer = vec![MaybeUninit::uninit(); LISTING];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        entry?;
+    }
+    Ok(())
+}
+
+/// What bringing a file in did.
+pub(super) struct Brought {
+    /// Bytes that were not in memory before.
+    pub(super) bytes: u64,
+    /// The steps that were not in memory at all before.
+    fresh: Vec<u64>,
+}
+
+/// A step that is not all in memory.
+struct Gap {
+    offset: u64,
+    len: u64,
+    missing: u64,
+}
+
+/// Reads the first `len` bytes into the page cache, unless they are there, and waits until they are.
+pub(super) fn bring(file: &OwnedFd, len: u64, scratch: &mut Vec<u8>) -> Result<Brought, Errno> {
+    let mut brought = Brought { bytes: 0, fresh: Vec::new() };
+    let mut hinted = 0;
+    for gap in gaps(file, len) {
+        if len > PIECE {
+            // One request at a time would fetch a long file at the pace of the source's latency.
+            hinted = hint(file, hinted.max(gap.offset), (gap.offset + AHEAD).min(len));
+        }
+        read(file, gap.offset, gap.len, scratch)?;
+        brought.bytes += gap.missing;
+        if gap.missing == gap.len {
+            brought.fresh.push(gap.offset);
+        }
+    }
+    Ok(brought)
+}
+
+/// What is missing of the first `len` bytes, looked up before anything is read: reading one step makes the
+/// kernel fetch the next ones too.
+fn gaps(file: &OwnedFd, len: u64) -> Vec<Gap> {
+    if cachestat::cached(file, 0, len).is_ok_and(|cached| cached.all()) {
+        return Vec::new();
+    }
+    let gap = |offset| {
+        let step = STEP.min(len - offset);
+        // Where nobody can tell, all counts as missing, and the kernel knows better.
+        let cached = cachestat::cached(file, offset, step).unwrap_or_default();
+        Gap { offset, len: step, missing: step.saturating_sub(cached.pages * cachestat::page_size()) }
+    };
+    (0..len).step_by(STEP as usize).map(gap).filter(|gap| gap.missing > 0).collect()
+}
+
+/// Asks for read-ahead from `from` up to `to`; a wish only, so failure costs nothing but time.
+fn hint(file: &OwnedFd, from: u64, to: u64) -> u64 {
+    for offset in (from..to).step_by(PIECE as usize) {
+        let _ = fadvise(file, offset, std::num::NonZeroU64::new(PIECE.min(to - offset)), Advice::WillNeed);
+    }
+    to
+}
+
+/// Reads `len` bytes from `offset`; fewer only at the end of the file. Returns how many.
+pub(super) fn read(file: &OwnedFd, offset: u64, len: u64, scratch: &mut Vec<u8>) -> Result<u64, Errno> {
+    scratch.resize(STEP as usize, 0);
+    let mut done = 0;
+    while done < len {
+        let room = (len - done).min(STEP) as usize;
+        match pread(file, &mut scratch[..room], offset + done) {
+            Ok(0) => break,
+            Ok(count) => done += count as u64,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+impl Brought {
+    /// Gives up the pages that this job brought in and that nobody had before.
+    pub(super) fn drop_from(&self, file: &OwnedFd) {
+        for &offset in &self.fresh {
+            // Pages somebody maps or writes by now stay; that is as it should be.
+            let _ = fadvise(file, offset, std::num::NonZeroU64::new(STEP), Advice::DontNeed);
+        }
+    }
+}

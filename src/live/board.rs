@@ -1,0 +1,401 @@
+//! The jobs: which wait, which are under way, and who waits for them.
+//!
+//! What must stay true: jobs begin in the order in which they were asked for, except one that a
+//! request waits for; a job is begun once or withdrawn, never both; whoever waits here is released
+//! by the job's end, by a deadline, or when the board closes; no lock is held while anybody is woken.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::engine::{Job, Target};
+use crate::id::{FileId, JobId};
+
+/// A worker with nothing to do ends after this long.
+const IDLE: Duration = Duration::from_secs(10);
+/// Looking at used files only helps the next run: two workers at most, and only when no file waits
+/// to be warmed, or else
+const LOOKERS: usize = 2;
+/// every so many jobs, so that a long run does not put it off for ever.
+const LOOK_EVERY: u64 = 16;
+/// Condition variables that waiting requests are spread over, so that each job's end wakes few.
+const SHARDS: usize = 16;
+
+/// What a request is about to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Want {
+    /// The name and the attributes, of a directory its entries too.
+    Attributes,
+    /// The content.
+    Data,
+}
+
+/// What came of waiting for a planned job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// Nothing was planned: no time was lost.
+    NotPlanned,
+    /// The job has ended: what was wanted is in memory, if it could be read at all.
+    Arrived,
+    /// It had not ended by the deadline.
+    TimedOut,
+}
+
+/// The board. All methods may be called from any thread.
+#[derive(Debug)]
+pub(crate) struct Board {
+    state: Mutex<State>,
+    work: Condvar,
+    arrived: [Condvar; SHARDS],
+    /// Planned files, to answer "nothing planned" without the lock.
+    planned: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct State {
+    warm: VecDeque<Job>,
+    look: VecDeque<Job>,
+    stages: HashMap<JobId, Stage>,
+    planned: HashMap<(FileId, Want), JobId>,
+    /// Requests that wait for a job.
+    awaited: HashMap<JobId, usize>,
+    begun: u64,
+    flying: usize,
+    looking: usize,
+    workers: usize,
+    idle: usize,
+    width: usize,
+    closed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Waiting(Job),
+    Flying,
+}
+
+/// A job to be done now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    pub(crate) job: Job,
+    /// Jobs under way, this one included.
+    pub(crate) flying: usize,
+}
+
+impl Board {
+    /// An empty board for at most `width` jobs at once.
+    pub(crate) fn new(width: usize) -> Self {
+        let state = State {
+            warm: VecDeque::new(),
+            look: VecDeque::new(),
+            stages: HashMap::new(),
+            planned: HashMap::new(),
+            awaited: HashMap::new(),
+            begun: 0,
+            flying: 0,
+            looking: 0,
+            workers: 0,
+            idle: 0,
+            width,
+            closed: false,
+        };
+        Board {
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            arrived: std::array::from_fn(|_| Condvar::new()),
+            planned: AtomicUsize::new(0),
+        }
+    }
+
+    /// Puts jobs up. Returns how many more workers to start; they are counted as started.
+    pub(crate) fn post(&self, jobs: &[Job]) -> usize {
+        let mut state = self.state.lock();
+        if state.closed {
+            return 0;
+        }
+        for job in jobs {
+            state.post(job);
+        }
+        self.publish(&state);
+        let wake = state.idle.min(jobs.len());
+        let missing = state.missing_workers();
+        state.workers += missing;
+        drop(state);
+        for _ in 0..wake {
+            self.work.notify_one();
+        }
+        missing
+    }
+
+    /// Takes a job down unless it has begun or a request waits for it. Says whether it did.
+    pub(crate) fn withdraw(&self, id: JobId) -> bool {
+        let mut state = self.state.lock();
+        let Some(&Stage::Waiting(job)) = state.stages.get(&id) else {
+            return false;
+        };
+        if state.awaited.contains_key(&id) {
+            return false;
+        }
+        state.stages.remove(&id);
+        // Its place in the line is passed over when its turn comes.
+        state.forget_plan(&job);
+        self.publish(&state);
+        true
+    }
+
+    /// The next job for a worker; `None` tells it to end, and counts it as ended.
+    pub(crate) fn take(&self) -> Option<Begun> {
+        let mut state = self.state.lock();
+        loop {
+            if state.closed {
+                state.workers -= 1;
+                drop(state);
+                self.work.notify_all();
+                return None;
+            }
+            if let Some(job) = state.next() {
+                return Some(Begun { job, flying: state.flying });
+            }
+            state.idle += 1;
+            let late = self.work.wait_for(&mut state, IDLE).timed_out();
+            state.idle -= 1;
+            if late && !state.may_begin() && !state.closed {
+                state.workers -= 1;
+                return None;
+            }
+        }
+    }
+
+    /// A worker could not be started after all, or ended without asking.
+    pub(crate) fn lose_worker(&self) {
+        self.state.lock().workers -= 1;
+    }
+
+    /// A job has ended. Returns how many were under way until now.
+    pub(crate) fn finish(&self, job: &Job) -> usize {
+        let mut state = self.state.lock();
+        let flying = state.flying;
+        state.finish(job);
+        self.publish(&state);
+        let awaited = state.awaited.contains_key(&job.id);
+        drop(state);
+        if awaited {
+            self.shard(job.file).notify_all();
+        }
+        flying
+    }
+
+    /// Is something planned for the file that `want` would wait for?
+    pub(crate) fn is_planned(&self, file: FileId, want: Want) -> bool {
+        self.planned.load(Ordering::Relaxed) > 0 && self.state.lock().planned.contains_key(&(file, want))
+    }
+
+    /// Waits until the planned job for `file` has ended, at most `patience`. With `hasten` a job that has
+    /// not begun is the next to begin. Never to be called with a lock held.
+    pub(crate) fn join(&self, file: FileId, want: Want, hasten: bool, patience: Duration) -> Joined {
+        if self.planned.load(Ordering::Relaxed) == 0 {
+            return Joined::NotPlanned;
+        }
+        let mut state = self.state.lock();
+        let Some(&id) = state.planned.get(&(file, want)) else {
+            return Joined::NotPlanned;
+        };
+        if hasten {
+            state.hasten(id);
+        }
+        *state.awaited.entry(id).or_default() += 1;
+        let joined = self.wait_for_end(&mut state, id, file, Instant::now() + patience);
+        state.leave(id);
+        joined
+    }
+
+    fn wait_for_end(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        id: JobId,
+        file: FileId,
+        deadline: Instant,
+    ) -> Joined {
+        loop {
+            if state.closed {
+                return Joined::NotPlanned;
+            }
+            if !state.stages.contains_key(&id) {
+                return Joined::Arrived;
+            }
+            if self.shard(file).wait_until(state, deadline).timed_out() {
+                let over = !state.stages.contains_key(&id);
+                return if over { Joined::Arrived } else { Joined::TimedOut };
+            }
+        }
+    }
+
+    /// At most so many jobs at once from now on. Returns how many more workers to start.
+    pub(crate) fn set_width(&self, width: usize) -> usize {
+        let mut state = self.state.lock();
+        if state.width == width || state.closed {
+            return 0;
+        }
+        state.width = width;
+        let missing = state.missing_workers();
+        state.workers += missing;
+        drop(state);
+        self.work.notify_all();
+        missing
+    }
+
+    /// Jobs that wait and jobs under way.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.stages.len() - state.flying, state.flying)
+    }
+
+    /// Workers there are.
+    pub(crate) fn workers(&self) -> usize {
+        self.state.lock().workers
+    }
+
+    /// Drops what has not begun, releases everybody who waits, and lets the workers end.
+    pub(crate) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.warm.clear();
+        state.look.clear();
+        state.planned.clear();
+        state.stages.retain(|_, stage| *stage == Stage::Flying);
+        self.publish(&state);
+        drop(state);
+        self.work.notify_all();
+        for shard in &self.arrived {
+            shard.notify_all();
+        }
+    }
+
+    /// After [`Board::close`]: waits for the workers to end. Says whether all did in time.
+    pub(crate) fn wait_for_workers(&self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        let mut state = self.state.lock();
+        while state.workers > 0 {
+            if self.work.wait_until(&mut state, deadline).timed_out() {
+                return state.workers == 0;
+            }
+        }
+        true
+    }
+
+    fn publish(&self, state: &State) {
+        self.planned.store(state.planned.len(), Ordering::Relaxed);
+    }
+
+    fn shard(&self, file: FileId) -> &Condvar {
+        &self.arrived[file.index() % SHARDS]
+    }
+}
+
+impl State {
+    fn post(&mut self, job: &Job) {
+        self.stages.insert(job.id, Stage::Waiting(*job));
+        match want_of(job.target) {
+            Some(want) => {
+                self.planned.insert((job.file, want), job.id);
+                self.warm.push_back(*job);
+            }
+            None => self.look.push_back(*job),
+        }
+    }
+
+    /// Does the next job, if the width allows one.
+    fn next(&mut self) -> Option<Job> {
+        let look_first = self.begun.is_multiple_of(LOOK_EVERY);
+        let job = if look_first {
+            self.next_look().or_else(|| self.next_warm())
+        } else {
+            self.next_warm().or_else(|| self.next_look())
+        }?;
+        self.stages.insert(job.id, Stage::Flying);
+        self.begun += 1;
+        self.flying += 1;
+        Some(job)
+    }
+
+    fn next_warm(&mut self) -> Option<Job> {
+        while self.flying < self.width {
+            let job = self.warm.pop_front()?;
+            if self.is_waiting(job.id) {
+                return Some(job);
+            }
+        }
+        None
+    }
+
+    fn next_look(&mut self) -> Option<Job> {
+        while self.looking < LOOKERS && self.flying < self.width {
+            let job = self.look.pop_front()?;
+            if self.is_waiting(job.id) {
+                self.looking += 1;
+                return Some(job);
+            }
+        }
+        None
+    }
+
+    fn is_waiting(&self, id: JobId) -> bool {
+        matches!(self.stages.get(&id), Some(Stage::Waiting(_)))
+    }
+
+    fn may_begin(&self) -> bool {
+        self.flying < self.width && !(self.warm.is_empty() && self.look.is_empty())
+    }
+
+    fn missing_workers(&self) -> usize {
+        let wanted = self.width.min(self.stages.len());
+        wanted.saturating_sub(self.workers)
+    }
+
+    fn finish(&mut self, job: &Job) {
+        self.stages.remove(&job.id);
+        self.flying -= 1;
+        self.looking -= usize::from(job.target == Target::Facts);
+        self.forget_plan(job);
+    }
+
+    fn forget_plan(&mut self, job: &Job) {
+        if let Some(want) = want_of(job.target)
+            && self.planned.get(&(job.file, want)) == Some(&job.id)
+        {
+            self.planned.remove(&(job.file, want));
+        }
+    }
+
+    fn hasten(&mut self, id: JobId) {
+        if let Some(&Stage::Waiting(job)) = self.stages.get(&id)
+            && !self.awaited.contains_key(&id)
+        {
+            // Its old place in the line is passed over later: it will not be waiting any more.
+            self.warm.push_front(job);
+        }
+    }
+
+    fn leave(&mut self, id: JobId) {
+        if let Some(count) = self.awaited.get_mut(&id) {
+            *count -= 1;
+            if *count == 0 {
+                self.awaited.remove(&id);
+            }
+        }
+    }
+}
+
+/// What a request could wait for such a job for.
+fn want_of(target: Target) -> Option<Want> {
+    match target {
+        Target::Attributes => Some(Want::Attributes),
+        Target::Data => Some(Want::Data),
+        Target::Facts => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

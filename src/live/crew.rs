@@ -1,0 +1,169 @@
+//! The workers: threads that take jobs from the board and have the backing do them.
+//!
+//! What must stay true: workers are started when there is work and end when there is none; their
+//! requests to our own mount are known as ours before the first one; a job that panics is a failed job
+//! and nothing more; every job taken is settled.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::backing::Backing;
+use super::board::{Begun, Board, Joined, Want};
+use super::desk::{Desk, Input};
+use super::pace::{Pace, Ways};
+use crate::engine::{Job, Outcome, Window};
+use crate::id::{FileId, JobId};
+
+/// A worker's stack: its deepest call formats a path and makes a system call.
+const STACK: usize = 256 << 10;
+
+/// One head: everything that fits the budget, in the order of the device.
+const ONE_HEAD_WINDOW: Window = Window { files: 16_384, bytes: u64::MAX };
+/// Many ways: in order of need, twice as many files as are under way at once.
+const MANY_WAYS_WINDOW: Window = Window { files: 2 * super::pace::MANY_WAYS, bytes: 32 << 20 };
+
+/// The crew.
+pub(crate) struct Crew {
+    board: Board,
+    backing: Box<dyn Backing>,
+    desk: Arc<Desk>,
+    pace: Mutex<Pace>,
+    /// On one head a job out of turn costs everybody more than it saves.
+    hasten: AtomicBool,
+    /// Requests that are at the source for somebody else than us.
+    foreground: Arc<AtomicUsize>,
+    join_wait: Duration,
+    pub(crate) failed: AtomicU64,
+    pub(crate) panicked: AtomicU64,
+    pub(crate) joined: AtomicU64,
+    pub(crate) join_timeouts: AtomicU64,
+}
+
+impl Crew {
+    pub(crate) fn new(backing: Box<dyn Backing>, desk: Arc<Desk>, join_wait: Duration) -> Self {
+        let pace = Pace::new();
+        Crew {
+            board: Board::new(pace.width()),
+            backing,
+            desk,
+            pace: Mutex::new(pace),
+            hasten: AtomicBool::new(true),
+            foreground: Arc::default(),
+            join_wait,
+            failed: AtomicU64::new(0),
+            panicked: AtomicU64::new(0),
+            joined: AtomicU64::new(0),
+            join_timeouts: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn board(&self) -> &Board {
+        &self.board
+    }
+
+    pub(crate) fn foreground(&self) -> &Arc<AtomicUsize> {
+        &self.foreground
+    }
+
+    pub(crate) fn standing(&self) -> (Ways, usize) {
+        let pace = self.pace.lock();
+        (pace.ways(), pace.width())
+    }
+
+    /// Puts jobs up, with workers for them.
+    pub(crate) fn post(self: &Arc<Self>, jobs: &[Job]) {
+        let missing = self.board.post(jobs);
+        self.hire(missing);
+    }
+
+    pub(crate) fn withdraw(&self, job: JobId) -> bool {
+        self.board.withdraw(job)
+    }
+
+    /// A request waits for what is planned for its file.
+    pub(crate) fn join(&self, file: FileId, want: Want) -> Joined {
+        let joined = self.board.join(file, want, self.hasten.load(Ordering::Relaxed), self.join_wait);
+        match joined {
+            Joined::Arrived => self.joined.fetch_add(1, Ordering::Relaxed),
+            Joined::TimedOut => self.join_timeouts.fetch_add(1, Ordering::Relaxed),
+            Joined::NotPlanned => 0,
+        };
+        joined
+    }
+
+    /// No more jobs; whoever waits is released.
+    pub(crate) fn close(&self) {
+        self.board.close();
+    }
+
+    fn hire(self: &Arc<Self>, count: usize) {
+        for _ in 0..count {
+            let crew = self.clone();
+            let worker = std::thread::Builder::new().name("warm".into()).stack_size(STACK);
+            if let Err(error) = worker.spawn(move || crew.work()) {
+                log::warn!("a worker could not be started: {error}");
+                self.board.lose_worker();
+            }
+        }
+    }
+
+    fn work(self: Arc<Self>) {
+        let id = self.desk.processes.enlist();
+        let mut scratch = Vec::new();
+        while let Some(begun) = self.board.take() {
+            self.perform(begun, &mut scratch);
+        }
+        self.desk.processes.dismiss(id);
+    }
+
+    fn perform(self: &Arc<Self>, begun: Begun, scratch: &mut Vec<u8>) {
+        let job = begun.job;
+        // When the engine thread is gone nobody is left to tell.
+        self.desk.deliver(Input::Started(job.id));
+        let start = Instant::now();
+        let outcome = self.attempt(&job, scratch);
+        let took = start.elapsed();
+        let flying = self.board.finish(&job).max(begun.flying);
+        if matches!(outcome, Outcome::Failed) {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        self.desk.deliver(Input::Settled(job.id, outcome));
+        if let Outcome::Warmed { bytes, .. } = outcome {
+            self.measure(bytes, took, flying);
+        }
+    }
+
+    fn attempt(&self, job: &Job, scratch: &mut Vec<u8>) -> Outcome {
+        // The backing keeps nothing between jobs that a panic could leave half done.
+        catch_unwind(AssertUnwindSafe(|| self.backing.warm(job, scratch))).unwrap_or_else(|_| {
+            if self.panicked.fetch_add(1, Ordering::Relaxed) == 0 {
+                log::error!("a prefetching job failed; the others go on");
+            }
+            Outcome::Failed
+        })
+    }
+
+    fn measure(self: &Arc<Self>, bytes: u64, took: Duration, flying: usize) {
+        let at_once = flying + self.foreground.load(Ordering::Relaxed);
+        let (width, ways) = {
+            let mut pace = self.pace.lock();
+            if !pace.record(bytes, took, at_once) {
+                return;
+            }
+            (pace.width(), pace.ways())
+        };
+        self.hasten.store(ways != Ways::One, Ordering::Relaxed);
+        let missing = self.board.set_width(width);
+        self.hire(missing);
+        let window = match ways {
+            Ways::Unknown => return,
+            Ways::One => ONE_HEAD_WINDOW,
+            Ways::Many => MANY_WAYS_WINDOW,
+        };
+        self.desk.deliver(Input::Visit(Box::new(move |engine| engine.set_window(window))));
+    }
+}

@@ -1,0 +1,270 @@
+//! The engine thread: tells the engine what happens and carries out what it asks for.
+//!
+//! What must stay true: only this thread touches the engine, and it waits for nobody but its inputs. A stream is
+//! announced to the engine before its first access. Idle means asleep: without inputs nothing wakes
+//! it, except a model that is due to be saved. If the engine panics, prefetching is over, whoever waits is
+//! released, and nothing else notices.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use parking_lot::Mutex;
+
+use super::crew::Crew;
+use super::desk::{Desk, Input};
+use super::processes::Announcement;
+use super::verdicts::{Open, Verdicts};
+use crate::clock::Micros;
+use crate::engine::{Effect, Engine, Job, Outcome};
+use crate::event::{AccessEvent, Op, Residency};
+use crate::id::{JobId, ProgramId, StreamId};
+use crate::names::Programs;
+
+/// Between two looks at opens that wait for their judgement, while there is anything to look at.
+const BEAT: Duration = Duration::from_millis(100);
+/// The engine wants to hear of the time about so often.
+const TICK: Duration = Duration::from_secs(1);
+/// After so long without inputs the thread sleeps until the next one. Longer than the engine takes to
+/// see that a group is over (2 s).
+const CALM: Duration = Duration::from_secs(5);
+/// Inputs faster than this are taken in together, after a nap: waking the thread for each costs its sender
+/// more than the work is worth.
+const NAP: Duration = Duration::from_millis(1);
+/// Inputs taken before the clock is looked at again.
+const GULP: usize = 1024;
+
+/// What the engine thread owns.
+pub(crate) struct Driver {
+    pub(crate) engine: Engine,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) crew: Arc<Crew>,
+    pub(crate) programs: Arc<Mutex<Programs>>,
+    /// Called, with what was learned since, when the model is due to be saved. Must not block.
+    pub(crate) save: Option<(Duration, Box<dyn FnMut() + Send>)>,
+    pub(crate) rounds: Rounds,
+}
+
+/// The thread's own notes.
+#[derive(Default)]
+pub(crate) struct Rounds {
+    verdicts: Verdicts,
+    effects: Vec<Effect>,
+    posts: Vec<Job>,
+    announcements: Vec<Announcement>,
+    streams: HashMap<StreamId, Program>,
+    last_input: Micros,
+    last_tick: Micros,
+    last_save: Micros,
+    /// Something was learned since the last save.
+    dirty: bool,
+}
+
+#[derive(Clone)]
+struct Program {
+    id: ProgramId,
+    name: Arc<str>,
+}
+
+impl Driver {
+    /// Runs until it is told to stop; returns at once if the engine panics.
+    pub(crate) fn run(mut self, inputs: &Receiver<Input>) {
+        let (desk, crew) = (self.desk.clone(), self.crew.clone());
+        // The engine is dropped with the panic: nobody sees what it left half done.
+        let result = catch_unwind(AssertUnwindSafe(move || self.follow(inputs)));
+        if result.is_err() {
+            log::error!("the engine failed: prefetching is off, the mount goes on");
+            desk.turn_off();
+        }
+        crew.close();
+    }
+
+    fn follow(&mut self, inputs: &Receiver<Input>) {
+        loop {
+            let woken = self.desk.clock.now();
+            let input = match self.patience(woken) {
+                Some(patience) => inputs.recv_timeout(patience),
+                None => inputs.recv().map_err(RecvTimeoutError::from),
+            };
+            match input {
+                Ok(input) => {
+                    if self.take(input, inputs, woken).is_break() {
+                        return;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.beat();
+        }
+    }
+
+    /// Takes an input and those behind it.
+    fn take(
+        &mut self,
+        first: Input,
+        inputs: &Receiver<Input>,
+        waited_since: Micros,
+    ) -> std::ops::ControlFlow<()> {
+        let mut now = self.desk.clock.now();
+        if now.since(waited_since) < NAP {
+            std::thread::sleep(NAP);
+            now = self.desk.clock.now();
+        }
+        self.rounds.last_input = now;
+        let mut gulp = vec![first];
+        gulp.extend(inputs.try_iter().take(GULP));
+        // Whoever handed an access in had announced its stream before.
+        self.hear_announcements();
+        for input in gulp {
+            match input {
+                Input::Access(event) => self.access(&event),
+                Input::Accesses(events) => events.iter().for_each(|event| self.access(event)),
+                Input::Started(job) => self.engine.started(job),
+                Input::Settled(job, outcome) => self.settle(now, job, outcome),
+                Input::Visit(visit) => visit(&mut self.engine),
+                Input::Stop => return std::ops::ControlFlow::Break(()),
+            }
+            self.carry_out(now);
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn hear_announcements(&mut self) {
+        self.desk.processes.announcements(&mut self.rounds.announcements);
+        for announcement in std::mem::take(&mut self.rounds.announcements) {
+            match announcement {
+                Announcement::Begin(stream, origin) => {
+                    self.engine.begin(stream, origin);
+                    self.runs(stream, origin.program);
+                }
+                Announcement::Exec(stream, program) => {
+                    self.engine.exec(stream, program);
+                    self.runs(stream, program);
+                }
+                Announcement::End(stream) => {
+                    self.engine.end(stream);
+                    self.rounds.streams.remove(&stream);
+                }
+            }
+        }
+    }
+
+    fn runs(&mut self, stream: StreamId, id: ProgramId) {
+        let known = self.rounds.streams.get(&stream).is_some_and(|program| program.id == id);
+        if known {
+            return;
+        }
+        let programs = self.programs.lock();
+        let path = programs.identity(id).filter(|path| !path.is_empty()).unwrap_or("(unknown)");
+        let name = path.rsplit('/').next().unwrap_or(path).into();
+        self.rounds.streams.insert(stream, Program { id, name });
+    }
+
+    fn access(&mut self, event: &AccessEvent) {
+        self.desk.counters.events.seen.one();
+        self.rounds.dirty = true;
+        let &AccessEvent { at, stream, file, op, residency } = event;
+        if !self.engine.knows(stream)
+            && let Some(origin) = self.desk.processes.origin(stream)
+        {
+            // The engine had forgotten it for being idle.
+            self.engine.begin(stream, origin);
+        }
+        match op {
+            Op::Open if residency == Residency::Unknown => self.rounds.verdicts.opened(at, stream, file),
+            Op::Open => self.count(stream, residency),
+            Op::Read(span) => {
+                let first = self.rounds.verdicts.read(at, stream, file, residency);
+                if first && span.offset == 0 && self.desk.reads_stand_in(at) {
+                    self.count(stream, residency);
+                    let open = AccessEvent { op: Op::Open, ..*event };
+                    self.engine.observe(&open, &mut self.rounds.effects);
+                }
+            }
+            _ => {}
+        }
+        self.engine.observe(event, &mut self.rounds.effects);
+    }
+
+    fn count(&self, stream: StreamId, found: Residency) {
+        let name = self.rounds.streams.get(&stream).map_or("(unknown)", |program| &program.name);
+        self.desk.counters.open(name, found);
+    }
+
+    fn settle(&mut self, at: Micros, job: JobId, outcome: Outcome) {
+        self.engine.settle(at, job, outcome, &mut self.rounds.effects);
+    }
+
+    /// Carries out what the engine asked for, and what it asks for meanwhile.
+    fn carry_out(&mut self, at: Micros) {
+        while !self.rounds.effects.is_empty() {
+            let effects = std::mem::take(&mut self.rounds.effects);
+            for effect in effects {
+                match effect {
+                    Effect::Prefetch(job) => self.rounds.posts.push(job),
+                    Effect::Withdraw(job) => {
+                        // It may be among those not posted yet.
+                        self.post();
+                        if self.crew.withdraw(job) {
+                            self.settle(at, job, Outcome::Withdrawn);
+                        }
+                    }
+                }
+            }
+        }
+        self.post();
+    }
+
+    fn post(&mut self) {
+        if !self.rounds.posts.is_empty() {
+            self.crew.post(&self.rounds.posts);
+            self.rounds.posts.clear();
+        }
+    }
+
+    /// What the passing of time asks for.
+    fn beat(&mut self) {
+        let now = self.desk.clock.now();
+        self.judge(now);
+        if now.since(self.rounds.last_tick) >= TICK {
+            self.rounds.last_tick = now;
+            self.desk.processes.sweep();
+            self.hear_announcements();
+            self.engine.tick(now, &mut self.rounds.effects);
+            self.carry_out(now);
+            super::figures::publish(&self.engine, &self.desk.counters);
+        }
+        if self.save_due(now) == Some(Duration::ZERO) {
+            self.rounds.last_save = now;
+            self.rounds.dirty = false;
+            if let Some((_, save)) = &mut self.save {
+                save();
+            }
+        }
+    }
+
+    fn judge(&mut self, now: Micros) {
+        let mut judged: Vec<(Open, Residency)> = Vec::new();
+        self.rounds.verdicts.judge(now, false, |open, found| judged.push((open, found)));
+        for (open, found) in judged {
+            self.count(open.stream, found);
+            self.engine.judge(now, open.stream, open.file, found, &mut self.rounds.effects);
+        }
+        self.carry_out(now);
+    }
+
+    /// How long to sleep at most; `None` is until something comes.
+    fn patience(&self, now: Micros) -> Option<Duration> {
+        let busy = now.since(self.rounds.last_input) < CALM || !self.rounds.verdicts.is_empty();
+        if busy { Some(BEAT) } else { self.save_due(now) }
+    }
+
+    /// Time left until the model is due to be saved, if it is worth saving at all.
+    fn save_due(&self, now: Micros) -> Option<Duration> {
+        let (interval, _) = self.save.as_ref().filter(|_| self.rounds.dirty)?;
+        Some(interval.saturating_sub(now.since(self.rounds.last_save)))
+    }
+}

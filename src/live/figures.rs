@@ -1,0 +1,53 @@
+//! The driver's numbers for `stats`.
+
+use super::pace::Ways;
+use crate::engine::Engine;
+use crate::stats::Counters;
+
+/// How the driver stands at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// Files are fetched ahead: the engine is there and has not failed.
+    pub prefetching: bool,
+    /// Opens are seen through fanotify.
+    pub watching: bool,
+    /// Workers reach the mount's own page cache.
+    pub attached: bool,
+    /// What the source was found to be.
+    pub ways: Ways,
+    /// Jobs that may be under way at once.
+    pub width: usize,
+    /// Worker threads alive.
+    pub workers: usize,
+    /// Jobs that wait.
+    pub waiting: usize,
+    /// Jobs under way.
+    pub under_way: usize,
+    /// Jobs that failed (their file has gone or may not be read).
+    pub failed: u64,
+    /// Jobs whose worker panicked.
+    pub panicked: u64,
+    /// Requests that waited for a job, and got what they wanted.
+    pub joined: u64,
+    /// Requests that waited in vain until their deadline.
+    pub join_timeouts: u64,
+    /// Processes known.
+    pub streams: usize,
+}
+
+/// Copies what became of prefetching into the counters that everybody reads.
+pub(crate) fn publish(engine: &Engine, counters: &Counters) {
+    let fate = engine.snapshot().prefetch;
+    let to = &counters.prefetch;
+    to.jobs.set(fate.jobs);
+    to.files.set(fate.files);
+    to.bytes.set(fate.bytes);
+    to.used_bytes.set(fate.used_bytes);
+    to.late_bytes.set(fate.late_bytes);
+    to.wasted_bytes.set(fate.wasted_bytes);
+    to.in_flight_bytes.set(fate.in_flight_bytes);
+    to.files_in_time.set(fate.used_files);
+    to.files_late.set(fate.late_files);
+    to.files_wasted.set(fate.wasted_files);
+    to.armed.set(fate.unused_files);
+}

@@ -1,0 +1,126 @@
+//! The model file's keeper: loads it at the start, saves it now and then and at the end.
+//!
+//! What must stay true: the engine thread never waits for the disk; one save at a time; a file that cannot be
+//! understood is set aside with one warning, and never a reason not to mount.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use thiserror::Error;
+
+use super::desk::{Desk, Input};
+use crate::engine::Engine;
+use crate::model::{self, Model, ModelError};
+use crate::names::{Names, Programs};
+use crate::predict::LoadError;
+
+/// Why the model was not saved.
+#[derive(Debug, Error)]
+pub enum SaveError {
+    /// The engine has failed: what it learned is not to be trusted.
+    #[error("prefetching is off: there is nothing to save")]
+    Off,
+    /// The file could not be written; the old one is as it was.
+    #[error("the model cannot be written to {path}: {error}")]
+    Write {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Why what a file says was not taken up.
+#[derive(Debug, Error)]
+enum Unusable {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Predictor(#[from] LoadError),
+}
+
+/// The keeper.
+pub(crate) struct Keeper {
+    path: Option<PathBuf>,
+    names: Arc<Mutex<Names>>,
+    programs: Arc<Mutex<Programs>>,
+    /// When it was last saved, in seconds since 1970; held while saving.
+    saved_at: Mutex<Option<u64>>,
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        path: Option<PathBuf>,
+        names: Arc<Mutex<Names>>,
+        programs: Arc<Mutex<Programs>>,
+    ) -> Self {
+        Keeper { path, names, programs, saved_at: Mutex::new(None) }
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    pub(crate) fn saved_at(&self) -> Option<u64> {
+        *self.saved_at.lock()
+    }
+
+    /// Takes up what an earlier mount learned, if anything. To be called before anything is named.
+    pub(crate) fn load(&self, engine: &mut Engine) {
+        let Some(path) = &self.path else { return };
+        let bytes = match model::load(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) => return log::warn!("the model {} cannot be read: {error}", path.display()),
+        };
+        if let Err(error) = self.take_up(&bytes, engine) {
+            let aside = match model::set_aside(path) {
+                Ok(aside) => format!("it was moved to {}", aside.display()),
+                Err(error) => format!("and it could not be moved away: {error}"),
+            };
+            log::warn!("the model {} is not used: {error}; {aside}", path.display());
+        }
+    }
+
+    fn take_up(&self, bytes: &[u8], engine: &mut Engine) -> Result<(), Unusable> {
+        let Model { names, programs, learned } = model::decode(bytes)?;
+        if !engine.restore(&learned, names.len())? {
+            log::info!("the model was made by predictor {}: its history is left aside", learned.predictor);
+        }
+        *self.names.lock() = names;
+        *self.programs.lock() = programs;
+        Ok(())
+    }
+
+    /// Saves what was learned so far. Waits for the disk, and shortly for the engine thread.
+    pub(crate) fn save(&self, desk: &Desk) -> Result<(), SaveError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let mut saved_at = self.saved_at.lock();
+        let learned = visit(desk, |engine| engine.learned()).ok_or(SaveError::Off)?;
+        let bytes = {
+            // Programs first: nobody else holds both.
+            let programs = self.programs.lock();
+            model::encode(&self.names.lock(), &programs, &learned)
+        };
+        model::store(path, &bytes).map_err(|error| SaveError::Write { path: path.clone(), error })?;
+        *saved_at = SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
+        Ok(())
+    }
+}
+
+/// Has the engine thread do something with the engine, and waits for it. `None` when there is no engine.
+pub(crate) fn visit<R: Send + 'static>(
+    desk: &Desk,
+    ask: impl FnOnce(&mut Engine) -> R + Send + 'static,
+) -> Option<R> {
+    let (to, from) = crossbeam_channel::bounded(1);
+    let visit = move |engine: &mut Engine| {
+        // The asker waits; if it does not, the answer is nobody's.
+        let _ = to.send(ask(engine));
+    };
+    // An engine thread that ends drops the visit, and with it the way back.
+    desk.deliver(Input::Visit(Box::new(visit))).then(|| from.recv().ok()).flatten()
+}
