@@ -32,21 +32,23 @@ impl Pair {
         pair
     }
 
-    /// Does each step in both; the first difference is the error.
-    pub(crate) fn run(self, steps: &[Step]) -> Result<(), String> {
+    /// Does each step in both, and says how many of them succeeded; the first difference is the error.
+    pub(crate) fn run(self, steps: &[Step]) -> Result<usize, String> {
+        let mut succeeded = 0;
         let (mut native, mut mounted) = (World::new(&self.native), World::new(&self.mounted));
         for (number, step) in steps.iter().enumerate() {
             let (expected, found) = (native.step(step), mounted.step(step));
             if expected != found {
                 return Err(format!("step {number}, {step:?}: native {expected:?}, mounted {found:?}"));
             }
+            succeeded += usize::from(found.is_ok());
         }
         // Also with everything still open, and with nothing open.
         self.compare("with files open")?;
         drop((native, mounted));
         self.compare("at the end")?;
         self.remove();
-        Ok(())
+        Ok(succeeded)
     }
 
     fn compare(&self, when: &str) -> Result<(), String> {

@@ -113,6 +113,7 @@ fn on_names() -> impl Strategy<Value = Step> {
         RenameFlags::NOREPLACE,
         RenameFlags::EXCHANGE,
         RenameFlags::NOREPLACE | RenameFlags::EXCHANGE,
+        RenameFlags::WHITEOUT,
     ]);
     let follow = select(vec![AtFlags::empty(), AtFlags::SYMLINK_FOLLOW]);
     prop_oneof![

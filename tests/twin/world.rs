@@ -1,14 +1,15 @@
 //! One of the two directories, and the files a list of steps has open in it.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    Access, AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, SeekFrom, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid,
+    Access, AtFlags, Dir, FileType, Gid, Mode, OFlags, SeekFrom, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid,
 };
 use rustix::io::Errno;
-use rustix::path::Arg;
 
 use super::outcome::{Outcome, attributes, bytes, time};
 use super::step::{ATTRIBUTES, Name, SLOTS, Slot, Step, To, When, names, targets};
@@ -101,7 +102,10 @@ impl World {
                     To::Data => SeekFrom::Data(at),
                     To::Hole => SeekFrom::Hole(at),
                 };
-                rustix::fs::seek(self.fd(slot)?, to).map(|at| at.to_string())
+                let file = self.fd(slot)?;
+                // Positions in a directory mean something to its own file system only.
+                let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
+                rustix::fs::seek(file, if kind.is_dir() { SeekFrom::Start(0) } else { to }).map(|at| at.to_string())
             }
             Step::TruncateOpen { slot, len } => rustix::fs::ftruncate(self.fd(slot)?, len).map(ok),
             Step::Allocate { slot, mode, at, len } => rustix::fs::fallocate(self.fd(slot)?, mode, at, len).map(ok),
@@ -222,7 +226,7 @@ impl World {
     }
 
     fn extended(&self, step: &Step) -> Done {
-        let file = |name: Name| self.path.join(std::ffi::OsStr::from_encoded(path(name)));
+        let file = |name: Name| self.path.join(OsStr::from_bytes(path(name)));
         match *step {
             Step::SetAttribute { name, attribute, len, flags } => {
                 rustix::fs::lsetxattr(file(name), ATTRIBUTES[attribute], &vec![len as u8; len], flags).map(ok)
@@ -253,16 +257,6 @@ pub(crate) fn extended_names(file: &Path) -> Done {
 
 fn path(name: Name) -> &'static [u8] {
     &names()[name.0]
-}
-
-trait FromEncoded {
-    fn from_encoded(bytes: &[u8]) -> &Self;
-}
-
-impl FromEncoded for std::ffi::OsStr {
-    fn from_encoded(bytes: &[u8]) -> &Self {
-        std::os::unix::ffi::OsStrExt::from_bytes(bytes)
-    }
 }
 
 fn following(follow: bool) -> AtFlags {
