@@ -29,10 +29,11 @@ fn ok<T>(_: T) -> String {
 }
 
 impl World {
-    /// The directory at `path`, with nothing open.
+    /// The directory at `path`, with two of its files open.
     pub(crate) fn new(path: &Path) -> Self {
         let root = File::open(path).expect("it is there").into();
-        World { path: path.to_owned(), root, open: Default::default() }
+        let open = |name| File::options().read(true).write(true).open(path.join(name)).ok().map(OwnedFd::from);
+        World { path: path.to_owned(), root, open: [open("a"), open("dir/b"), None, None] }
     }
 
     /// Does one step.
