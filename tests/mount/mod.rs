@@ -8,6 +8,7 @@
 #![allow(dead_code, reason = "each test file that includes this uses a part of it")]
 #![allow(unreachable_pub, reason = "shared between test files, each its own crate")]
 
+pub mod map;
 pub mod process;
 pub mod scratch;
 pub mod watchdog;
