@@ -197,7 +197,7 @@ fn programs_run_from_the_mount_and_are_not_busy_afterwards() {
         assert_eq!(run(&mount.join("prog")), Some(0), "{path}");
         // What was written through the mount is no longer open for writing once it has been closed.
         let below = scratch.source().join("prog");
-        wait_up_to(Duration::from_secs(5), "the program in the source to be free", || {
+        wait_up_to(Duration::from_secs(5), &format!("the program in the source of {path} to be free"), || {
             let started = Command::new(&below).spawn();
             match started {
                 Ok(mut child) => child.wait().unwrap().success().then_some(()),
