@@ -253,7 +253,12 @@ impl Engine {
             _ => None,
         };
         let course = kind.map(|kind| self.predictor.observe(Access { stream, file, kind }));
-        let ours = op != Op::Lookup && self.planner.used(file, at);
+        let ours = if op == Op::Lookup {
+            self.planner.named(file);
+            false
+        } else {
+            self.planner.used(file, at)
+        };
         if matches!(op, Op::Open | Op::List) {
             self.planner.inquire(file, false, effects);
         }
@@ -274,3 +279,6 @@ impl std::fmt::Debug for Engine {
         f.debug_struct("Engine").field("snapshot", &self.snapshot()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

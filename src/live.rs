@@ -32,9 +32,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -109,13 +109,17 @@ pub struct Live {
     engine: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// A foreground request at the source, counted until this is dropped.
-#[derive(Debug)]
-pub struct Turn(Arc<AtomicUsize>);
+/// A foreground request at the source: counted and timed until this is dropped.
+pub struct Turn {
+    crew: Arc<Crew>,
+    bytes: u64,
+    start: Instant,
+}
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.crew.foreground().fetch_sub(1, Ordering::Relaxed);
+        self.crew.waited(self.bytes, self.start.elapsed());
     }
 }
 
@@ -240,11 +244,11 @@ impl Live {
         self.crew.board().is_planned(file, want)
     }
 
-    /// Counts a foreground request at the source for as long as the result lives.
-    pub fn foreground(&self) -> Turn {
-        let count = self.crew.foreground();
-        count.fetch_add(1, Ordering::Relaxed);
-        Turn(count.clone())
+    /// Counts and times a foreground request for `bytes` (0 for a name) at the source for as long as the
+    /// result lives. For pool threads.
+    pub fn foreground(&self, bytes: u64) -> Turn {
+        self.crew.foreground().fetch_add(1, Ordering::Relaxed);
+        Turn { crew: self.crew.clone(), bytes, start: Instant::now() }
     }
 
     /// From now on workers bring files into the mount's own cache too.

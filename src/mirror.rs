@@ -106,7 +106,7 @@ impl Mirror {
         timeout: Duration,
     ) -> Result<Self> {
         let source = Source::new(root)?;
-        let handle = source.handle_of(&*source.root(), source.root_key());
+        let handle = source.handle_of(&source.root(), source.root_key());
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
         Ok(Mirror {
             inodes: Inodes::new(source.root_key(), handle),
@@ -135,7 +135,7 @@ impl Mirror {
 
     /// How many inodes the kernel knows.
     pub fn known_inodes(&self) -> usize {
-        self.inodes.len()
+        self.inodes.count()
     }
 
     fn inode(&self, nodeid: u64) -> Result<Arc<Inode>> {

@@ -16,35 +16,25 @@ use std::collections::VecDeque;
 use crate::clock::Micros;
 use crate::event::Facts;
 use crate::id::{FileId, GroupId, IdMap, JobId};
-use crate::predict::{Course, Kind, Prediction, Predictor};
+use crate::predict::{Course, Prediction, Predictor};
 
 mod batch;
 mod facts;
+mod fate;
 mod gate;
 mod inquiry;
 mod ledger;
 mod marks;
+mod window;
 mod work;
 
-use batch::{Batch, Wanted};
 pub use facts::FactTable;
+pub use fate::Fate;
 use gate::Gate;
 use inquiry::Inquiry;
-pub use ledger::Fate;
 use ledger::{Ledger, Settled};
 use marks::{Marks, Moment, Question};
 pub use work::{Effect, Job, Outcome, Target, Window};
-
-/// What a file of unknown size counts for in the budget: most files of source trees and documentation
-/// are smaller.
-const UNKNOWN_SIZE: u64 = 64 << 10;
-/// The most that one job brings of a file. Whoever reads a larger one streams it, and the kernel's own
-/// read-ahead keeps up with that.
-const FILE_BYTES_MAX: u64 = 32 << 20;
-/// Predictions pulled at a time.
-const PULL: usize = 256;
-/// Deepest directory looked at: PATH_MAX has room for no more components.
-const DEPTH_MAX: u32 = 2048;
 
 /// Finds the directory a file is in. `None` for the root and for what has no name.
 pub type ParentOf = Box<dyn Fn(FileId) -> Option<FileId> + Send>;
@@ -113,6 +103,11 @@ impl Planner {
         !self.ledger.is_empty() && self.ledger.used(file, at)
     }
 
+    /// The file's name was looked up, so its inode is in memory.
+    pub fn named(&mut self, file: FileId) {
+        self.marks.of(file).named = self.now;
+    }
+
     /// A file is in use: asks about it if nobody knows it. `again`: even if it was known.
     pub fn inquire(&mut self, file: FileId, again: bool, effects: &mut Vec<Effect>) {
         let mark = self.marks.of(file);
@@ -129,7 +124,7 @@ impl Planner {
     pub fn learn(&mut self, file: FileId, facts: Facts) {
         if facts.known() {
             self.facts.set(file, facts);
-            self.marks.of(file).question = Question::Known;
+            self.marks.of(file).known();
         }
     }
 
@@ -235,7 +230,10 @@ impl Planner {
     /// Nothing is known of the file any more.
     pub fn forget(&mut self, file: FileId) {
         self.facts.forget(file);
-        self.marks.of(file).question = Question::Open;
+        let mark = self.marks.of(file);
+        if mark.question == Question::Known {
+            mark.question = Question::Open;
+        }
     }
 
     /// Time passes: what waited too long is given up.
@@ -304,7 +302,7 @@ impl Planner {
     fn note_facts(&mut self, file: FileId, outcome: Outcome) {
         if let Some(facts) = outcome.facts() {
             self.facts.set(file, facts);
-            self.marks.of(file).question = Question::Known;
+            self.marks.of(file).known();
         }
     }
 
@@ -333,109 +331,5 @@ impl Planner {
             self.inquiry.asked(id, file);
             effects.push(Effect::Prefetch(Job { id, file, target: Target::Facts, bytes: 0 }));
         }
-    }
-
-    /// The next window: what is predicted and not there, until files, bytes or budget are used up.
-    fn collect(&mut self, group: GroupId, since: Moment, predictor: &mut dyn Predictor) -> Batch {
-        let mut batch = Batch::default();
-        // Small change is saved up, so that windows stay large when the budget is what limits them.
-        let enough = self.window.bytes.min(self.budget) / 4;
-        self.ledger.reclaim(enough, self.budget);
-        let room = self.budget.saturating_sub(self.ledger.held());
-        if room < enough {
-            return batch;
-        }
-        while batch.wanted.len() < self.window.files {
-            let Some(next) = self.next_prediction(group, predictor) else { break };
-            let wanted = self.consider(next, group, since);
-            let full = batch.bytes > 0 && batch.bytes + wanted.reserve > self.window.bytes;
-            if full || batch.bytes + wanted.reserve > room {
-                break;
-            }
-            self.groups.get_mut(&group).map(|plan| plan.ahead.pop_front());
-            self.add(wanted, since, &mut batch);
-        }
-        batch
-    }
-
-    fn next_prediction(&mut self, group: GroupId, predictor: &mut dyn Predictor) -> Option<Prediction> {
-        let plan = self.groups.get_mut(&group)?;
-        if plan.ahead.is_empty() {
-            self.pulled.clear();
-            predictor.predict(group, PULL, &mut self.pulled);
-            plan.ahead.extend(self.pulled.drain(..));
-        }
-        plan.ahead.front().copied()
-    }
-
-    /// What is to be done for a prediction; perhaps nothing.
-    fn consider(&mut self, next: Prediction, group: GroupId, since: Moment) -> Wanted {
-        let (file, mark, facts) = (next.file, self.marks.get(next.file), self.facts.get(next.file));
-        let directory = next.kind == Kind::List || facts.is_some_and(|facts| facts.directory);
-        let absent = mark.resident < since;
-        let size = facts.map_or(UNKNOWN_SIZE, |facts| facts.size.min(FILE_BYTES_MAX));
-        let bytes = next.kind == Kind::Open && !directory && absent && size > 0 && size <= self.budget;
-        let data = bytes && !self.ledger.has_data(file, group);
-        Wanted {
-            file,
-            facts,
-            depth: 0,
-            directory,
-            attributes: absent && mark.named < since && !self.ledger.has_attributes(file),
-            data,
-            reserve: if data { size } else { 0 },
-        }
-    }
-
-    /// Puts it into the window, behind the directories above it that nobody asked for yet.
-    fn add(&mut self, wanted: Wanted, since: Moment, batch: &mut Batch) {
-        if !(wanted.attributes || wanted.data) || wanted.file == FileId::ROOT {
-            return;
-        }
-        let above = self.ancestors(wanted.file);
-        let depth = above.len() as u32;
-        for (level, directory) in above.into_iter().rev().enumerate() {
-            let mark = self.marks.get(directory);
-            if mark.resident < since && mark.named < since && !self.ledger.has_attributes(directory) {
-                self.marks.of(directory).named = self.now;
-                let facts = self.facts.get(directory);
-                let (data, reserve, depth) = (false, 0, level as u32);
-                let attributes = true;
-                batch.push(Wanted {
-                    file: directory,
-                    facts,
-                    depth,
-                    directory: true,
-                    attributes,
-                    data,
-                    reserve,
-                });
-            }
-        }
-        if wanted.attributes {
-            self.marks.of(wanted.file).named = self.now;
-        }
-        batch.push(Wanted { depth, ..wanted });
-    }
-
-    /// The directories above a file, nearest first, without the root.
-    fn ancestors(&self, file: FileId) -> Vec<FileId> {
-        let Some(parent_of) = &self.parent_of else { return Vec::new() };
-        let up = |&at: &FileId| parent_of(at).filter(|&parent| parent != FileId::ROOT);
-        std::iter::successors(up(&file), up).take(DEPTH_MAX as usize).collect()
-    }
-
-    fn ask_for(&mut self, group: GroupId, batch: &Batch, effects: &mut Vec<Effect>) {
-        for wanted in batch.attributes() {
-            let job = self.ledger.ask(wanted.file, Target::Attributes, group, 0, u64::MAX);
-            effects.push(Effect::Prefetch(job));
-        }
-        for wanted in batch.data() {
-            let whole = wanted.facts.is_some_and(|facts| facts.size <= FILE_BYTES_MAX);
-            let bytes = if whole { u64::MAX } else { FILE_BYTES_MAX };
-            let job = self.ledger.ask(wanted.file, Target::Data, group, wanted.reserve, bytes);
-            effects.push(Effect::Prefetch(job));
-        }
-        self.ledger.close_window(group);
     }
 }

@@ -309,7 +309,10 @@ impl Filesystem for Adapter {
         reply: ReplyDirectoryPlus,
     ) {
         let who = requester(req);
-        let work = move |m: &Mirror| Ok(list_plus(m, who, ino.0, offset, reply));
+        let work = move |m: &Mirror| {
+            list_plus(m, who, ino.0, offset, reply);
+            Ok(())
+        };
         self.desk.defer(Op::Readdirplus, (), work, |(), _| ());
     }
 

@@ -113,6 +113,7 @@ impl DirBacking {
         // Also when reading through the mount failed: what nobody asked for must not stay twice.
         brought.drop_from(&file);
         read?;
+        mounted::refresh(&above)?;
         Ok(outcome(brought.bytes, facts))
     }
 }

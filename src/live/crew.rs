@@ -133,7 +133,17 @@ impl Crew {
         }
         self.desk.deliver(Input::Settled(job.id, outcome));
         if let Outcome::Warmed { bytes, .. } = outcome {
-            self.measure(bytes, took, flying);
+            let at_once = flying + self.foreground.load(Ordering::Relaxed);
+            self.measure(bytes, took, at_once);
+        }
+    }
+
+    /// A request of somebody else had to wait for the source.
+    pub(super) fn waited(self: &Arc<Self>, bytes: u64, took: Duration) {
+        let (_, under_way) = self.board.load();
+        // Only the time of those who had the source to themselves says something new.
+        if under_way == 0 {
+            self.measure(bytes, took, 1 + self.foreground.load(Ordering::Relaxed));
         }
     }
 
@@ -147,8 +157,7 @@ impl Crew {
         })
     }
 
-    fn measure(self: &Arc<Self>, bytes: u64, took: Duration, flying: usize) {
-        let at_once = flying + self.foreground.load(Ordering::Relaxed);
+    fn measure(self: &Arc<Self>, bytes: u64, took: Duration, at_once: usize) {
         let (width, ways) = {
             let mut pace = self.pace.lock();
             if !pace.record(bytes, took, at_once) {

@@ -72,7 +72,13 @@ fn follow(
         if wait(stop, reports)? {
             return Ok(());
         }
-        if drain(reports)? >= STORM {
+        let mut last = drain(reports)?;
+        let storm = last >= STORM;
+        // First everything that is there: what waits in the queue keeps the mount busy.
+        while last > 0 {
+            last = drain(reports)?;
+        }
+        if storm {
             std::thread::sleep(PAUSE);
         }
     }

@@ -103,3 +103,6 @@ impl Watcher {
         (!below.ends_with(b" (deleted)")).then(|| self.names.lock().intern_path(below))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,24 +1,28 @@
 //! What kind of source lies below: one head that serves requests one after another, or many ways that
 //! serve them side by side.
 //!
-//! What must stay true: it is learned from the durations of jobs alone, and both answers are safe, only
-//! one of them faster. With one head a job among many takes many times as long as a job alone; with
-//! many ways it takes as long as ever.
+//! What must stay true: it is learned from durations alone (of requests that had the source to
+//! themselves, and of jobs among many), and both answers are safe, only one of them faster. With one
+//! head a job among many takes many times as long as a request alone; with many ways it takes as
+//! long as ever.
 
 use std::time::Duration;
 
-/// Jobs at once while nothing is known: enough to see both kinds apart, too few to hurt.
-pub(crate) const NARROW: usize = 2;
 /// Jobs at once on one head: the device sorts what it has pending, and a deeper queue sorts better.
 pub(crate) const ONE_HEAD: usize = 32;
 /// Jobs at once on many ways: what network file systems and flash serve side by side.
 pub(crate) const MANY_WAYS: usize = 64;
 
-/// Jobs seen alone before the width is opened, and among many before a verdict.
-const SAMPLES: u32 = 6;
+/// Requests seen alone, and jobs among many, before a verdict.
+const SAMPLES_ALONE: u32 = 3;
+const SAMPLES_AMONG: u32 = 12;
+/// "Alone": at most so many at once.
+const FEW: usize = 2;
 /// "Among many": at least so many at once.
 const MANY: usize = 16;
-/// One head makes a job among 16 or more take at least 8 times as long as a pair did, unless
+/// Faster than this was answered from some memory below us, and says nothing about the device.
+const COLD: Duration = Duration::from_micros(200);
+/// One head makes a job among 16 or more take at least 8 times as long as one alone, unless
 /// sorting helps (four-fold, seen on a simulated disk); many ways leave it as it was, unless the
 /// processors are short (twofold). The line lies between.
 const STRETCH: f64 = 3.0;
@@ -57,14 +61,14 @@ impl Pace {
         Pace { alone: Average::default(), among: Average::default(), verdict: Ways::Unknown }
     }
 
-    /// A job that fetched `bytes` from the source took `took`, with up to `at_once` requests (itself and the
-    /// foreground's included) at the source. Says whether anything changed.
+    /// Something that fetched `bytes` (0 for a name) from the source took `took`, with up to `at_once`
+    /// requests (itself and the foreground's included) at the source. Says whether anything changed.
     pub(crate) fn record(&mut self, bytes: u64, took: Duration, at_once: usize) -> bool {
-        if bytes == 0 || bytes > SMALL {
+        if took < COLD || bytes > SMALL {
             return false;
         }
         let before = (self.verdict, self.width());
-        if at_once <= NARROW {
+        if at_once <= FEW {
             self.alone.add(took);
         } else if at_once >= MANY {
             self.among.add(took);
@@ -76,7 +80,6 @@ impl Pace {
     /// How many jobs may be under way at once.
     pub(crate) fn width(&self) -> usize {
         match self.verdict {
-            Ways::Unknown if self.alone.samples < SAMPLES => NARROW,
             Ways::Unknown | Ways::One => ONE_HEAD,
             Ways::Many => MANY_WAYS,
         }
@@ -87,7 +90,7 @@ impl Pace {
     }
 
     fn judge(&mut self) {
-        if self.alone.samples < SAMPLES || self.among.samples < 2 * SAMPLES {
+        if self.alone.samples < SAMPLES_ALONE || self.among.samples < SAMPLES_AMONG {
             return;
         }
         let stretch = self.among.micros / self.alone.micros.max(1.0);
@@ -114,8 +117,11 @@ impl Average {
 mod tests {
     use super::*;
 
-    /// Runs jobs on a source that takes `took(at_once)` for each.
+    /// Requests alone, then jobs, on a source that takes `took(at_once)` for each.
     fn run(pace: &mut Pace, jobs: usize, took: impl Fn(usize) -> u64) {
+        for _ in 0..SAMPLES_ALONE {
+            pace.record(4096, Duration::from_micros(took(1)), 1);
+        }
         for _ in 0..jobs {
             let at_once = pace.width();
             pace.record(4096, Duration::from_micros(took(at_once)), at_once);
@@ -125,7 +131,7 @@ mod tests {
     #[test]
     fn one_head_and_many_ways_are_told_apart() {
         let mut disk = Pace::new();
-        assert_eq!(disk.width(), NARROW);
+        assert_eq!((disk.ways(), disk.width()), (Ways::Unknown, ONE_HEAD));
         run(&mut disk, 100, |at_once| 2_000 * at_once as u64);
         assert_eq!((disk.ways(), disk.width()), (Ways::One, ONE_HEAD));
 
@@ -138,10 +144,10 @@ mod tests {
     fn what_was_in_memory_or_large_says_nothing() {
         let mut pace = Pace::new();
         for _ in 0..100 {
-            assert!(!pace.record(0, Duration::from_micros(5), 1));
+            assert!(!pace.record(4096, Duration::from_micros(5), 1));
             assert!(!pace.record(1 << 30, Duration::from_secs(9), 1));
         }
-        assert_eq!((pace.ways(), pace.width()), (Ways::Unknown, NARROW));
+        assert_eq!((pace.ways(), pace.width()), (Ways::Unknown, ONE_HEAD));
     }
 
     #[test]

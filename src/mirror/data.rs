@@ -116,7 +116,8 @@ impl Mirror {
                 let found = self.join(who, &inode, Want::Data);
                 let file = self.file(&inode, handle, Purpose::Read, how)?;
                 self.note(who, &inode, span, found);
-                let _turn = self.live.foreground();
+                let _turn = (found == Residency::Miss && !self.live.is_own(who.tid))
+                    .then(|| self.live.foreground(size as u64));
                 read_all(&file, offset, size)
             }
         }

@@ -129,7 +129,7 @@ impl Descriptors {
             }
             _ => self.location(source, inodes, &parent, how)?,
         };
-        let name = std::os::unix::ffi::OsStrExt::from_bytes(&*place.name);
+        let name = std::os::unix::ffi::OsStrExt::from_bytes(&place.name);
         let fd = match source.locate(&dir, name, how) {
             Err(Errno::NOENT | Errno::NOTDIR) if how == How::MayBlock => return Err(Errno::STALE),
             Err(Errno::NOENT) => return Err(Errno::AGAIN),

@@ -221,7 +221,7 @@ impl Inodes {
     }
 
     /// How many inodes the kernel knows.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.nodes.read().known.len()
     }
 

@@ -93,7 +93,7 @@ impl Source {
                 let fd = rustix::fs::openat(dir, name, flags, Mode::empty())?;
                 if self.is_own_mount(&fd)? {
                     let covered = self.covered.get().ok_or(Errno::IO)?;
-                    return Ok(rustix::io::fcntl_dupfd_cloexec(&covered.below, 0)?);
+                    return rustix::io::fcntl_dupfd_cloexec(&covered.below, 0);
                 }
                 Ok(fd)
             }

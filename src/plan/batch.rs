@@ -4,7 +4,7 @@
 //! Must stay true: what has no known place keeps the predicted order, behind what has one.
 
 use crate::event::Facts;
-use crate::id::FileId;
+use crate::id::{FileId, IdMap};
 
 /// A file of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +25,22 @@ pub(super) struct Wanted {
 pub(super) struct Batch {
     pub(super) wanted: Vec<Wanted>,
     pub(super) bytes: u64,
+    /// Files whose data is among it: a run may use a file many times.
+    data: IdMap<FileId, ()>,
 }
 
 impl Batch {
     pub(super) fn push(&mut self, wanted: Wanted) {
         self.bytes += wanted.reserve;
+        if wanted.data {
+            self.data.insert(wanted.file, ());
+        }
         self.wanted.push(wanted);
+    }
+
+    /// Is the file's data among it?
+    pub(super) fn has_data(&self, file: FileId) -> bool {
+        self.data.contains_key(&file)
     }
 
     /// Those whose names and inodes are to be brought: directories from the top down, then files.

@@ -8,43 +8,13 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
+use super::fate::{Fate, Use};
 use super::work::{Effect, Job, Outcome, Target};
 use crate::clock::Micros;
 use crate::id::{FileId, GroupId, IdMap, JobId};
 
 /// After so long, what came and was not used counts as wasted: the job it was for has moved on.
 const UNUSED_MAX: Duration = Duration::from_secs(600);
-
-/// What became of prefetching, in bytes and files of data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fate {
-    /// Jobs asked for, of all kinds.
-    pub jobs: u64,
-    /// Jobs withdrawn.
-    pub withdrawn: u64,
-    /// Files brought in.
-    pub files: u64,
-    /// Bytes brought in.
-    pub bytes: u64,
-    /// Bytes that were there before their first use.
-    pub used_bytes: u64,
-    /// Files of these.
-    pub used_files: u64,
-    /// Bytes that were still on their way at their first use.
-    pub late_bytes: u64,
-    /// Files of these.
-    pub late_files: u64,
-    /// Bytes nobody used.
-    pub wasted_bytes: u64,
-    /// Files of these.
-    pub wasted_files: u64,
-    /// Bytes reserved for data jobs under way.
-    pub in_flight_bytes: u64,
-    /// Bytes that came and wait for their use.
-    pub unused_bytes: u64,
-    /// Files of these.
-    pub unused_files: u64,
-}
 
 /// See the module's head.
 #[derive(Debug, Default)]
@@ -61,17 +31,15 @@ pub(super) struct Ledger {
 }
 
 /// A file that something was asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Item {
     group: GroupId,
     /// The group still expects it.
     wanted: bool,
     attributes: Option<JobId>,
     data: Option<JobId>,
-    /// Withdrawn jobs that were not settled yet.
-    strays: u32,
-    /// Used while a data job was under way.
-    used: bool,
+    /// Withdrawn jobs that were not settled yet. Nearly always none.
+    strays: Vec<JobId>,
     /// Bytes and arrivals that wait for their use.
     unused: u64,
     arrived: u64,
@@ -85,6 +53,8 @@ struct Entry {
     group: GroupId,
     begun: bool,
     withdrawn: bool,
+    /// Its file was used meanwhile.
+    used: bool,
     /// Still counts as part of its group's window.
     open: bool,
     reserved: u64,
@@ -166,7 +136,8 @@ impl Ledger {
         }
         (item.group, item.wanted) = (group, true);
         self.fate.in_flight_bytes += reserved;
-        let entry = Entry { file, target, group, begun: false, withdrawn: false, open: true, reserved };
+        let entry =
+            Entry { file, target, group, begun: false, withdrawn: false, used: false, open: true, reserved };
         self.jobs.insert(id, entry);
         let account = self.groups.entry(group).or_default();
         account.jobs.insert(id);
@@ -199,13 +170,17 @@ impl Ledger {
 
     /// The file was used. Says whether something of ours was there for it or on its way.
     pub(super) fn used(&mut self, file: FileId, at: Micros) -> bool {
-        let Some(item) = self.items.get_mut(&file) else { return false };
+        let Some(item) = self.items.get(&file) else { return false };
         let ours = item.unused > 0 || item.data.is_some();
-        item.used |= item.data.is_some() || item.strays > 0;
         let late = at < item.at;
-        let jobs = [item.attributes, item.data];
+        let current = [item.attributes, item.data];
+        for job in current.iter().flatten().chain(&item.strays) {
+            if let Some(entry) = self.jobs.get_mut(job) {
+                entry.used = true;
+            }
+        }
+        current.into_iter().flatten().for_each(|job| self.overtake(job));
         self.decide(file, if late { Use::Late } else { Use::InTime });
-        jobs.into_iter().flatten().for_each(|job| self.overtake(job));
         ours
     }
 
@@ -335,8 +310,8 @@ impl Ledger {
         self.fate.withdrawn += 1;
         self.fate.in_flight_bytes -= std::mem::take(&mut entry.reserved);
         if let Some(item) = self.items.get_mut(&entry.file) {
-            item.strays += 1;
             item.clear(job);
+            item.strays.push(job);
         }
         effects.push(Effect::Withdraw(job));
     }
@@ -344,25 +319,19 @@ impl Ledger {
     /// Takes a settled job off its file.
     fn close(&mut self, job: JobId, entry: Entry) {
         let Some(item) = self.items.get_mut(&entry.file) else { return };
-        if entry.withdrawn {
-            item.strays -= 1;
-        } else {
-            item.clear(job);
-        }
+        item.clear(job);
+        item.strays.retain(|&stray| stray != job);
     }
 
     fn arrive(&mut self, at: Micros, entry: Entry, bytes: u64) {
-        self.fate.files += 1;
-        self.fate.bytes += bytes;
+        self.fate.arrive(bytes);
+        if entry.used {
+            return self.fate.decide(Use::Late, bytes, 1);
+        }
         let Some(item) = self.items.get_mut(&entry.file) else { return };
         item.unused += bytes;
         item.arrived += 1;
         item.at = at;
-        self.fate.unused_bytes += bytes;
-        self.fate.unused_files += 1;
-        if item.used {
-            return self.decide(entry.file, Use::Late);
-        }
         self.arrivals.push_back((at, entry.file));
         if item.wanted && !entry.withdrawn {
             self.groups.entry(item.group).or_default().arrived.push(entry.file);
@@ -376,24 +345,14 @@ impl Ledger {
     fn decide(&mut self, file: FileId, how: Use) {
         let Some(item) = self.items.get_mut(&file) else { return };
         let (bytes, files) = (std::mem::take(&mut item.unused), std::mem::take(&mut item.arrived));
-        let fate = &mut self.fate;
-        fate.unused_bytes -= bytes;
-        fate.unused_files -= files;
-        let (to_bytes, to_files) = match how {
-            Use::InTime => (&mut fate.used_bytes, &mut fate.used_files),
-            Use::Late => (&mut fate.late_bytes, &mut fate.late_files),
-            Use::Never => (&mut fate.wasted_bytes, &mut fate.wasted_files),
-        };
-        *to_bytes += bytes;
-        *to_files += files;
+        self.fate.decide(how, bytes, files);
         self.tidy(file);
     }
 
     fn tidy(&mut self, file: FileId) {
         if let Some(item) = self.items.get_mut(&file) {
-            let under_way = item.data.is_some() || item.strays > 0;
-            item.used &= under_way;
-            if !under_way && item.attributes.is_none() && item.arrived == 0 {
+            let under_way = item.data.is_some() || item.attributes.is_some() || !item.strays.is_empty();
+            if !under_way && item.arrived == 0 {
                 self.items.remove(&file);
             }
         }
@@ -422,8 +381,7 @@ impl Item {
             wanted: true,
             attributes: None,
             data: None,
-            strays: 0,
-            used: false,
+            strays: Vec::new(),
             unused: 0,
             arrived: 0,
             at: Micros(0),
@@ -434,12 +392,4 @@ impl Item {
         self.attributes = self.attributes.filter(|&other| other != job);
         self.data = self.data.filter(|&other| other != job);
     }
-}
-
-/// What became of bytes that came.
-#[derive(Clone, Copy, Debug)]
-enum Use {
-    InTime,
-    Late,
-    Never,
 }

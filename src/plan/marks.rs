@@ -36,6 +36,15 @@ pub(super) enum Question {
     Known,
 }
 
+impl Mark {
+    /// The answer came, if not from the question that is under way.
+    pub(super) fn known(&mut self) {
+        if self.question == Question::Open {
+            self.question = Question::Known;
+        }
+    }
+}
+
 /// Marks by file.
 #[derive(Debug, Default)]
 pub(super) struct Marks(Vec<Mark>);

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Short against what a user notices.
 const GLANCE: Duration = Duration::from_millis(10);
+/// Working off the reports of a storm of opens takes no longer, even on a busy machine.
+const REPORTS: Duration = Duration::from_millis(500);
 /// Names in the sentence about a busy mount.
 const MOST_NAMES: usize = 3;
 
@@ -90,7 +92,18 @@ fn detach(path: &Path) -> Result<(), UnmountError> {
     if !rustix::process::geteuid().is_root() {
         return detach_as_user(path);
     }
-    match rustix::mount::unmount(path, UnmountFlags::NOFOLLOW) {
+    let deadline = Instant::now() + REPORTS;
+    loop {
+        match rustix::mount::unmount(path, UnmountFlags::NOFOLLOW) {
+            // Reports of the last opens, which the daemon is about to read, keep the mount busy too.
+            Err(Errno::BUSY) if Instant::now() < deadline => sleep(GLANCE),
+            answer => return unmounted(path, answer),
+        }
+    }
+}
+
+fn unmounted(path: &Path, answer: rustix::io::Result<()>) -> Result<(), UnmountError> {
+    match answer {
         Ok(()) => Ok(()),
         Err(Errno::BUSY) => Err(busy(path)),
         Err(e) => {

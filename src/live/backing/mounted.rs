@@ -23,3 +23,9 @@ pub(super) fn open(mount: impl AsFd, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOATIME | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     without_atime(flags, |flags| openat2(&mount, path, flags, Mode::empty(), within()))
 }
+
+/// Makes the kernel know the attributes anew: reading has made it doubt the access time, and the next
+/// stat of an application would have to ask.
+pub(super) fn refresh(file: impl AsFd) -> Result<(), Errno> {
+    statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map(drop)
+}

@@ -1,7 +1,8 @@
 //! The trie of the partitioned context model: counts of access sequences, cut into partitions.
 //!
-//! What must stay true: a child's count never exceeds its parent's, so that what halving frees is
-//! always a whole subtree; a partition never has more nodes than allowed; its root is never freed.
+//! What must stay true: a node is freed with everything below it (a child may count more than its
+//! parent, when a halving came between the two counts); a partition never has more nodes than allowed;
+//! its root is never freed.
 
 use crate::id::{FileId, IdMap};
 use crate::model::codec::{CodecError, Reader, put_varint};
@@ -158,12 +159,12 @@ impl Trie {
         depth: u32,
         files: usize,
     ) -> Result<(), CodecError> {
-        let (owner, most) = (self.owner(parent), self.nodes[parent as usize].count);
+        let owner = self.owner(parent);
         for _ in 0..children {
             let wrong = reader.error("a node that fits into its partition");
             let (file, count, grandchildren) = node(reader, files)?;
             let known = self.children(parent).any(|child| self.nodes[child as usize].file == file);
-            if depth == 0 || known || count > most || self.partitions[&owner].used >= self.partition_max {
+            if depth == 0 || known || self.partitions[&owner].used >= self.partition_max {
                 return Err(wrong);
             }
             let child = self.add_child(parent, owner, file).index;

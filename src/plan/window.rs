@@ -1,0 +1,128 @@
+//! Filling a window: which predictions need work, and how much of it fits.
+//!
+//! Must stay true: what is taken into a window fits into the budget together with all that is held; a
+//! prediction that does not fit stays first in line.
+
+use super::Planner;
+use super::batch::{Batch, Wanted};
+use super::marks::Moment;
+use super::work::{Effect, Target};
+use crate::id::{FileId, GroupId};
+use crate::predict::{Kind, Prediction, Predictor};
+
+/// What a file of unknown size counts for in the budget: most files of source trees and documentation
+/// are smaller.
+const UNKNOWN_SIZE: u64 = 64 << 10;
+/// The most that one job brings of a file. Whoever reads a larger one streams it, and the kernel's own
+/// read-ahead keeps up with that.
+const FILE_BYTES_MAX: u64 = 32 << 20;
+/// Predictions pulled at a time.
+const PULL: usize = 256;
+/// Deepest directory looked at: PATH_MAX has room for no more components.
+const DEPTH_MAX: u32 = 2048;
+
+impl Planner {
+    /// The next window: what is predicted and not there, until files, bytes or budget are used up.
+    pub(super) fn collect(&mut self, group: GroupId, since: Moment, predictor: &mut dyn Predictor) -> Batch {
+        let mut batch = Batch::default();
+        // Small change is saved up, so that windows stay large when the budget is what limits them.
+        let enough = self.window.bytes.min(self.budget) / 4;
+        self.ledger.reclaim(enough, self.budget);
+        let room = self.budget.saturating_sub(self.ledger.held());
+        if room < enough {
+            return batch;
+        }
+        while batch.wanted.len() < self.window.files {
+            let Some(next) = self.next_prediction(group, predictor) else { break };
+            let wanted = self.consider(next, group, since, &batch);
+            let full = batch.bytes > 0 && batch.bytes + wanted.reserve > self.window.bytes;
+            if full || batch.bytes + wanted.reserve > room {
+                break;
+            }
+            self.groups.get_mut(&group).map(|plan| plan.ahead.pop_front());
+            self.add(wanted, since, &mut batch);
+        }
+        batch
+    }
+
+    fn next_prediction(&mut self, group: GroupId, predictor: &mut dyn Predictor) -> Option<Prediction> {
+        let plan = self.groups.get_mut(&group)?;
+        if plan.ahead.is_empty() {
+            self.pulled.clear();
+            predictor.predict(group, PULL, &mut self.pulled);
+            plan.ahead.extend(self.pulled.drain(..));
+        }
+        plan.ahead.front().copied()
+    }
+
+    /// What is to be done for a prediction; perhaps nothing.
+    fn consider(&mut self, next: Prediction, group: GroupId, since: Moment, batch: &Batch) -> Wanted {
+        let (file, mark, facts) = (next.file, self.marks.get(next.file), self.facts.get(next.file));
+        let directory = next.kind == Kind::List || facts.is_some_and(|facts| facts.directory);
+        let absent = mark.resident < since;
+        let size = facts.map_or(UNKNOWN_SIZE, |facts| facts.size.min(FILE_BYTES_MAX));
+        let bytes = next.kind == Kind::Open && !directory && absent && size > 0 && size <= self.budget;
+        let data = bytes && !batch.has_data(file) && !self.ledger.has_data(file, group);
+        Wanted {
+            file,
+            facts,
+            depth: 0,
+            directory,
+            attributes: absent && mark.named < since && !self.ledger.has_attributes(file),
+            data,
+            reserve: if data { size } else { 0 },
+        }
+    }
+
+    /// Puts it into the window, behind the directories above it that nobody asked for yet.
+    fn add(&mut self, wanted: Wanted, since: Moment, batch: &mut Batch) {
+        if !(wanted.attributes || wanted.data) || wanted.file == FileId::ROOT {
+            return;
+        }
+        let above = self.ancestors(wanted.file);
+        let depth = above.len() as u32;
+        for (level, directory) in above.into_iter().rev().enumerate() {
+            let mark = self.marks.get(directory);
+            if mark.resident < since && mark.named < since && !self.ledger.has_attributes(directory) {
+                self.marks.of(directory).named = self.now;
+                let facts = self.facts.get(directory);
+                let (data, reserve, depth) = (false, 0, level as u32);
+                let attributes = true;
+                batch.push(Wanted {
+                    file: directory,
+                    facts,
+                    depth,
+                    directory: true,
+                    attributes,
+                    data,
+                    reserve,
+                });
+            }
+        }
+        if wanted.attributes {
+            self.marks.of(wanted.file).named = self.now;
+        }
+        batch.push(Wanted { depth, ..wanted });
+    }
+
+    /// The directories above a file, nearest first, without the root.
+    fn ancestors(&self, file: FileId) -> Vec<FileId> {
+        let Some(parent_of) = &self.parent_of else { return Vec::new() };
+        let up = |&at: &FileId| parent_of(at).filter(|&parent| parent != FileId::ROOT);
+        std::iter::successors(up(&file), up).take(DEPTH_MAX as usize).collect()
+    }
+
+    pub(super) fn ask_for(&mut self, group: GroupId, batch: &Batch, effects: &mut Vec<Effect>) {
+        for wanted in batch.attributes() {
+            let job = self.ledger.ask(wanted.file, Target::Attributes, group, 0, u64::MAX);
+            effects.push(Effect::Prefetch(job));
+        }
+        for wanted in batch.data() {
+            let whole = wanted.facts.is_some_and(|facts| facts.size <= FILE_BYTES_MAX);
+            let bytes = if whole { u64::MAX } else { FILE_BYTES_MAX };
+            let job = self.ledger.ask(wanted.file, Target::Data, group, wanted.reserve, bytes);
+            effects.push(Effect::Prefetch(job));
+        }
+        self.ledger.close_window(group);
+    }
+}
