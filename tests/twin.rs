@@ -48,7 +48,8 @@ fn twins_agree(path: &str) {
         }
     }
     for seed in seeds() {
-        let config = Config { cases: CASES, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
+        let config =
+            Config { cases: CASES, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
         let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
         let mut runner = TestRunner::new_with_rng(config, random);
         let (done, all) = (Cell::new(0), Cell::new(0));

@@ -63,9 +63,13 @@ fn new_names_and_gone_names_are_seen() {
         assert!(!mount.join("dir/new").exists());
         fs::write(scratch.source().join("dir/new"), "came below").unwrap();
         wait_up_to(SOON, &format!("a new name on {how}"), || mount.join("dir/new").exists().then_some(()));
-        wait_up_to(SOON, &format!("a new entry on {how}"), || (list() == ["file", "new", "other"]).then_some(()));
+        wait_up_to(SOON, &format!("a new entry on {how}"), || {
+            (list() == ["file", "new", "other"]).then_some(())
+        });
         fs::remove_file(scratch.source().join("dir/other")).unwrap();
-        wait_up_to(SOON, &format!("a name gone on {how}"), || (!mount.join("dir/other").exists()).then_some(()));
+        wait_up_to(SOON, &format!("a name gone on {how}"), || {
+            (!mount.join("dir/other").exists()).then_some(())
+        });
         wait_up_to(SOON, &format!("an entry gone on {how}"), || (list() == ["file", "new"]).then_some(()));
         fs::rename(scratch.source().join("dir"), scratch.source().join("moved")).unwrap();
         wait_up_to(SOON, &format!("a directory moved on {how}"), || {

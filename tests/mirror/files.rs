@@ -81,8 +81,14 @@ fn hard_links_are_one_file() {
 
 #[test]
 fn names_are_bytes() {
-    let names: [&[u8]; 6] =
-        [b"\xff\xfe", b" blank ", b"line\nbreak", b"comma,back\\slash", "\u{fc}ml\u{e4}ut".as_bytes(), &[b'n'; 255]];
+    let names: [&[u8]; 6] = [
+        b"\xff\xfe",
+        b" blank ",
+        b"line\nbreak",
+        b"comma,back\\slash",
+        "\u{fc}ml\u{e4}ut".as_bytes(),
+        &[b'n'; 255],
+    ];
     for path in PATHS {
         let scratch = Scratch::new();
         let mount = scratch.mount(path).start();
@@ -197,16 +203,20 @@ fn programs_run_from_the_mount_and_are_not_busy_afterwards() {
         assert_eq!(run(&mount.join("prog")), Some(0), "{path}");
         // What was written through the mount is no longer open for writing once it has been closed.
         let below = scratch.source().join("prog");
-        wait_up_to(Duration::from_secs(5), &format!("the program in the source of {path} to be free"), || {
-            let started = Command::new(&below).spawn();
-            match started {
-                Ok(mut child) => child.wait().unwrap().success().then_some(()),
-                Err(error) => {
-                    assert_eq!(error.raw_os_error(), Some(libc::ETXTBSY), "{path}: {error}");
-                    None
+        wait_up_to(
+            Duration::from_secs(5),
+            &format!("the program in the source of {path} to be free"),
+            || {
+                let started = Command::new(&below).spawn();
+                match started {
+                    Ok(mut child) => child.wait().unwrap().success().then_some(()),
+                    Err(error) => {
+                        assert_eq!(error.raw_os_error(), Some(libc::ETXTBSY), "{path}: {error}");
+                        None
+                    }
                 }
-            }
-        });
+            },
+        );
         // And what runs from the mount can be written again when it has ended.
         program(mount.point(), "prog");
         assert_eq!(run(&mount.join("prog")), Some(0), "{path}");
@@ -238,6 +248,10 @@ fn a_default_acl_replaces_the_umask() {
         let (expected, found) = (sh(&scratch.join("native"), script), sh(mount.point(), script));
         assert!(expected.contains("user:12345:rwx"), "{expected}");
         assert_eq!(found, expected, "{path}");
-        assert_eq!(sh(&scratch.source(), "getfacl -cnE d d/f d/s; stat -c '%n %a' d/f d/s"), expected, "{path}");
+        assert_eq!(
+            sh(&scratch.source(), "getfacl -cnE d d/f d/s; stat -c '%n %a' d/f d/s"),
+            expected,
+            "{path}"
+        );
     }
 }

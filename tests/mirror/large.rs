@@ -19,7 +19,8 @@ fn tree(root: &Path) {
         let directory = root.join(format!("d{directory:03}"));
         fs::create_dir(&directory).unwrap();
         for file in 0..IN_EACH {
-            fs::write(directory.join(format!("f{file:03}")), if file % 100 == 0 { "text" } else { "" }).unwrap();
+            fs::write(directory.join(format!("f{file:03}")), if file % 100 == 0 { "text" } else { "" })
+                .unwrap();
         }
     }
 }
@@ -33,7 +34,8 @@ fn descriptors_of(process: u32) -> usize {
 fn fifty_thousand_files_need_few_descriptors() {
     let scratch = Scratch::new();
     tree(&scratch.source());
-    for (path, limit) in [("resident", 20_000), ("resident", 1_024), ("plain", 1_024), ("passthrough", 1_024)] {
+    for (path, limit) in [("resident", 20_000), ("resident", 1_024), ("plain", 1_024), ("passthrough", 1_024)]
+    {
         let mut mount = scratch.mount(path).descriptors(limit).start();
         let mut find = Command::new("find");
         find.arg(mount.point()).args(["-type", "f", "-printf", "%i %n %s\n"]);

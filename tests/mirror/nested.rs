@@ -71,7 +71,8 @@ struct Tmpfs(std::path::PathBuf);
 impl Tmpfs {
     fn at(point: &std::path::Path) -> Self {
         fs::create_dir_all(point).unwrap();
-        rustix::mount::mount("tests", point, "tmpfs", MountFlags::empty(), Some(c"size=4m")).expect("needs root");
+        rustix::mount::mount("tests", point, "tmpfs", MountFlags::empty(), Some(c"size=4m"))
+            .expect("needs root");
         Tmpfs(point.to_owned())
     }
 }

@@ -55,7 +55,10 @@ fn what_a_user_makes_belongs_to_that_user_under_that_umask() {
 #[test]
 fn permissions_are_enforced() {
     let story = [
-        (0, "echo secret > private; chmod 600 private; echo shared > public; chmod 644 public; mkdir closed; chmod 700 closed"),
+        (
+            0,
+            "echo secret > private; chmod 600 private; echo shared > public; chmod 644 public; mkdir closed; chmod 700 closed",
+        ),
         (ALICE, "cat private"),
         (ALICE, "cat public"),
         (ALICE, "echo more >> public"),
@@ -71,8 +74,7 @@ fn permissions_are_enforced() {
     ];
     alike(&story, |told| {
         let codes: Vec<bool> = told.iter().map(|(code, _)| *code == 0).collect();
-        let expected =
-            [true, false, true, false, false, false, false, false, true, false, true, false, true];
+        let expected = [true, false, true, false, false, false, false, false, true, false, true, false, true];
         assert_eq!(codes, expected, "{told:?}");
     });
 }
@@ -110,7 +112,8 @@ fn a_setgid_directory_hands_its_group_down() {
 
 #[test]
 fn writing_to_a_set_id_program_takes_the_bits_away() {
-    let prepare = "for f in w t a; do echo x > $f; chmod 6777 $f; done; cp w c; chmod 6777 c; stat -c '%n %a' w t a c";
+    let prepare =
+        "for f in w t a; do echo x > $f; chmod 6777 $f; done; cp w c; chmod 6777 c; stat -c '%n %a' w t a c";
     let story = [
         (0, prepare),
         (ALICE, "echo y > w; truncate -s 0 t; echo z >> a; cat w >> c"),

@@ -338,8 +338,12 @@ fn device_at(point: &Path) -> Option<(u32, u32)> {
 
 /// A file for the daemon's standard error. Not below the source or the mountpoint: they may be the same.
 fn complaints() -> (PathBuf, File) {
-    let (file, path) =
-        tempfile::Builder::new().prefix("augurfs-said-").tempfile().expect("a temporary file").keep().expect("kept");
+    let (file, path) = tempfile::Builder::new()
+        .prefix("augurfs-said-")
+        .tempfile()
+        .expect("a temporary file")
+        .keep()
+        .expect("kept");
     (path, file)
 }
 

@@ -74,9 +74,10 @@ fn take(root: &Path) -> Result<Snapshot, String> {
 
 fn difference(expected: &Snapshot, found: &Snapshot) -> Option<String> {
     let names = expected.keys().chain(found.keys());
-    names.filter(|name| expected.get(*name) != found.get(*name)).map(|name| {
-        format!("{name}: native {:?}, here {:?}", expected.get(name), found.get(name))
-    }).next()
+    names
+        .filter(|name| expected.get(*name) != found.get(*name))
+        .map(|name| format!("{name}: native {:?}, here {:?}", expected.get(name), found.get(name)))
+        .next()
 }
 
 /// Something to act on from the start.

@@ -32,7 +32,8 @@ fn below(
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
-        let name = path.strip_prefix(root).expect("below it").as_os_str().as_bytes().escape_ascii().to_string();
+        let name =
+            path.strip_prefix(root).expect("below it").as_os_str().as_bytes().escape_ascii().to_string();
         let inode = fs::symlink_metadata(&path)?.ino();
         if inode != entry.ino() {
             all.insert(format!("{name} (number)"), "listed under another number than stat gives".into());

@@ -8,7 +8,12 @@ pub(crate) struct Name(pub(crate) usize);
 
 impl std::fmt::Debug for Name {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Name({}) /* {} */", self.0, names()[self.0][..names()[self.0].len().min(12)].escape_ascii())
+        write!(
+            f,
+            "Name({}) /* {} */",
+            self.0,
+            names()[self.0][..names()[self.0].len().min(12)].escape_ascii()
+        )
     }
 }
 
@@ -22,7 +27,8 @@ pub(crate) const SLOTS: usize = 4;
 pub(crate) fn names() -> &'static [Vec<u8>] {
     static NAMES: std::sync::OnceLock<Vec<Vec<u8>>> = std::sync::OnceLock::new();
     NAMES.get_or_init(|| {
-        let plain = ["a", "b", "c", "dir", "dir/a", "dir/b", "dir/sub", "dir/sub/a", "a/below", "none/a", "."];
+        let plain =
+            ["a", "b", "c", "dir", "dir/a", "dir/b", "dir/sub", "dir/sub/a", "a/below", "none/a", "."];
         let mut names: Vec<Vec<u8>> = plain.iter().map(|name| name.as_bytes().to_vec()).collect();
         names.push(b"bytes \xff\xfe\n".to_vec());
         names.push(vec![b'l'; 255]);

@@ -61,8 +61,12 @@ fn open() -> impl Strategy<Value = Step> {
         1 => Just(OFlags::CREATE | OFlags::NOFOLLOW),
         1 => Just(OFlags::PATH),
     ];
-    (slot(), name(), way, more, mode())
-        .prop_map(|(slot, name, way, more, mode)| Step::Open { slot, name, flags: way | more, mode })
+    (slot(), name(), way, more, mode()).prop_map(|(slot, name, way, more, mode)| Step::Open {
+        slot,
+        name,
+        flags: way | more,
+        mode,
+    })
 }
 
 fn on_open() -> impl Strategy<Value = Step> {

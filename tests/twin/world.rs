@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    Access, AtFlags, Dir, FileType, Gid, Mode, OFlags, SeekFrom, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid,
+    Access, AtFlags, Dir, FileType, Gid, Mode, OFlags, SeekFrom, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT,
+    Uid,
 };
 use rustix::io::Errno;
 
@@ -32,7 +33,8 @@ impl World {
     /// The directory at `path`, with two of its files open.
     pub(crate) fn new(path: &Path) -> Self {
         let root = File::open(path).expect("it is there").into();
-        let open = |name| File::options().read(true).write(true).open(path.join(name)).ok().map(OwnedFd::from);
+        let open =
+            |name| File::options().read(true).write(true).open(path.join(name)).ok().map(OwnedFd::from);
         World { path: path.to_owned(), root, open: [open("a"), open("dir/b"), None, None] }
     }
 
@@ -41,17 +43,28 @@ impl World {
         match *step {
             Step::Open { slot, name, flags, mode } => self.open(slot, name, flags, mode),
             Step::Close { slot } => self.open[slot].take().map(ok).ok_or(Errno::BADF),
-            Step::Read { .. } | Step::ReadOn { .. } | Step::Write { .. } | Step::WriteOn { .. } => self.data(step),
-            Step::Seek { .. } | Step::TruncateOpen { .. } | Step::Allocate { .. } | Step::CopyRange { .. } => {
-                self.space(step)
+            Step::Read { .. } | Step::ReadOn { .. } | Step::Write { .. } | Step::WriteOn { .. } => {
+                self.data(step)
             }
-            Step::Sync { .. } | Step::Lock { .. } | Step::StatOpen { .. } | Step::ChmodOpen { .. } => self.state(step),
-            Step::Unlink { .. } | Step::Rmdir { .. } | Step::Rename { .. } | Step::Link { .. } => self.names(step),
+            Step::Seek { .. }
+            | Step::TruncateOpen { .. }
+            | Step::Allocate { .. }
+            | Step::CopyRange { .. } => self.space(step),
+            Step::Sync { .. } | Step::Lock { .. } | Step::StatOpen { .. } | Step::ChmodOpen { .. } => {
+                self.state(step)
+            }
+            Step::Unlink { .. } | Step::Rmdir { .. } | Step::Rename { .. } | Step::Link { .. } => {
+                self.names(step)
+            }
             Step::Mkdir { .. } | Step::Mknod { .. } | Step::Symlink { .. } => self.make(step),
-            Step::Readlink { .. } | Step::List { .. } | Step::Stat { .. } | Step::Access { .. } | Step::StatFs { .. } => {
-                self.look(step)
+            Step::Readlink { .. }
+            | Step::List { .. }
+            | Step::Stat { .. }
+            | Step::Access { .. }
+            | Step::StatFs { .. } => self.look(step),
+            Step::Truncate { .. } | Step::Chmod { .. } | Step::Chown { .. } | Step::Utimens { .. } => {
+                self.change(step)
             }
-            Step::Truncate { .. } | Step::Chmod { .. } | Step::Chown { .. } | Step::Utimens { .. } => self.change(step),
             Step::SetAttribute { .. }
             | Step::GetAttribute { .. }
             | Step::ListAttributes { .. }
@@ -106,10 +119,13 @@ impl World {
                 let file = self.fd(slot)?;
                 // Positions in a directory mean something to its own file system only.
                 let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
-                rustix::fs::seek(file, if kind.is_dir() { SeekFrom::Start(0) } else { to }).map(|at| at.to_string())
+                rustix::fs::seek(file, if kind.is_dir() { SeekFrom::Start(0) } else { to })
+                    .map(|at| at.to_string())
             }
             Step::TruncateOpen { slot, len } => rustix::fs::ftruncate(self.fd(slot)?, len).map(ok),
-            Step::Allocate { slot, mode, at, len } => rustix::fs::fallocate(self.fd(slot)?, mode, at, len).map(ok),
+            Step::Allocate { slot, mode, at, len } => {
+                rustix::fs::fallocate(self.fd(slot)?, mode, at, len).map(ok)
+            }
             Step::CopyRange { from, mut from_at, to, mut to_at, len } => {
                 let (from, to) = (self.fd(from)?, self.fd(to)?);
                 rustix::fs::copy_file_range(from, Some(&mut from_at), to, Some(&mut to_at), len)
@@ -125,7 +141,9 @@ impl World {
             Step::Sync { slot, data_only: false } => rustix::fs::fsync(self.fd(slot)?).map(ok),
             Step::Lock { slot, how } => rustix::fs::flock(self.fd(slot)?, how).map(ok),
             Step::StatOpen { slot } => rustix::fs::fstat(self.fd(slot)?).map(|stat| attributes(&stat)),
-            Step::ChmodOpen { slot, mode } => rustix::fs::fchmod(self.fd(slot)?, Mode::from_raw_mode(mode)).map(ok),
+            Step::ChmodOpen { slot, mode } => {
+                rustix::fs::fchmod(self.fd(slot)?, Mode::from_raw_mode(mode)).map(ok)
+            }
             _ => unreachable!("not about an open file's state"),
         }
     }
@@ -138,7 +156,9 @@ impl World {
             Step::Rename { from, to, flags } => {
                 rustix::fs::renameat_with(root, path(from), root, path(to), flags).map(ok)
             }
-            Step::Link { from, to, flags } => rustix::fs::linkat(root, path(from), root, path(to), flags).map(ok),
+            Step::Link { from, to, flags } => {
+                rustix::fs::linkat(root, path(from), root, path(to), flags).map(ok)
+            }
             _ => unreachable!("not about names"),
         }
     }
@@ -146,7 +166,9 @@ impl World {
     fn make(&self, step: &Step) -> Done {
         let root = &self.root;
         match *step {
-            Step::Mkdir { name, mode } => rustix::fs::mkdirat(root, path(name), Mode::from_raw_mode(mode)).map(ok),
+            Step::Mkdir { name, mode } => {
+                rustix::fs::mkdirat(root, path(name), Mode::from_raw_mode(mode)).map(ok)
+            }
             Step::Mknod { name, mode, device: (major, minor) } => {
                 let (kind, mode) = (FileType::from_raw_mode(mode), Mode::from_raw_mode(mode & 0o7777));
                 rustix::fs::mknodat(root, path(name), kind, mode, rustix::fs::makedev(major, minor)).map(ok)
