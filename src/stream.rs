@@ -28,12 +28,19 @@ pub struct Stream {
     seen: u64,
 }
 
+/// A job with streams, or that had some a moment ago.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    living: u32,
+    /// When the last one ended; means something while none lives.
+    idle: Micros,
+}
+
 /// All streams that live.
 #[derive(Debug, Default)]
 pub struct Streams {
     streams: IdMap<StreamId, Stream>,
-    /// Living streams of each group.
-    groups: IdMap<GroupId, u32>,
+    groups: IdMap<GroupId, Group>,
     /// Groups that lost their last stream, oldest first.
     idle: VecDeque<(Micros, GroupId)>,
     accesses: u64,
@@ -46,7 +53,7 @@ impl Streams {
         let gone = if self.streams.len() >= STREAMS_MAX { self.evict(now) } else { Vec::new() };
         let new = Stream { program: origin.program, group: origin.group, seen: self.accesses };
         self.streams.insert(stream, new);
-        *self.groups.entry(origin.group).or_insert(0) += 1;
+        self.groups.entry(origin.group).or_default().living += 1;
         gone
     }
 
@@ -60,9 +67,10 @@ impl Streams {
     /// The stream is over. Says whether it was known.
     pub fn end(&mut self, stream: StreamId, now: Micros) -> bool {
         let Some(Stream { group, .. }) = self.streams.remove(&stream) else { return false };
-        if let Some(living) = self.groups.get_mut(&group) {
-            *living -= 1;
-            if *living == 0 {
+        if let Some(known) = self.groups.get_mut(&group) {
+            known.living -= 1;
+            if known.living == 0 {
+                known.idle = now;
                 self.idle.push_back((now, group));
             }
         }
@@ -89,7 +97,7 @@ impl Streams {
             && now.since(since) >= GROUP_GRACE
         {
             self.idle.pop_front();
-            if self.groups.get(&group) == Some(&0) && !self.idle.iter().any(|&(_, later)| later == group) {
+            if self.groups.get(&group).is_some_and(|known| known.living == 0 && known.idle == since) {
                 self.groups.remove(&group);
                 ended.push(group);
             }

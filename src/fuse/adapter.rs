@@ -191,11 +191,23 @@ impl Filesystem for Adapter {
     ) {
         let (who, name, flags) = (requester(req), name.to_owned(), OFlags::from_bits_retain(flags as u32));
         let backings = self.desk.backings.clone();
-        let work = move |m: &Mirror| m.create(who, parent.0, &name, mode, umask, flags);
+        // Once the kernel has been told that opens are no requests, it sends no releases either: a
+        // handle would never be given back.
+        let resident = self.resident();
+        let work = move |m: &Mirror| {
+            let (entry, mut opened) = m.create(who, parent.0, &name, mode, umask, flags)?;
+            if resident {
+                m.release(std::mem::take(&mut opened.handle));
+            }
+            Ok((entry, opened))
+        };
         let send = move |reply: ReplyCreate, result: Result<(Entry, Opened)>| match result {
             Err(e) => reply.error(errno(e)),
             Ok((entry, opened)) => {
-                let backing = backings.open(entry.attr.ino, || reply.open_backing(&*opened.fd));
+                let backing = match opened.handle {
+                    0 => None,
+                    _ => backings.open(entry.attr.ino, || reply.open_backing(&*opened.fd)),
+                };
                 let (attr, generation) = (file_attr(&entry.attr), Generation(entry.generation));
                 let flags = open_flags(flags, &opened, backing.is_some());
                 let (ttl, fh) = (&entry.fresh.entry, FileHandle(opened.handle));

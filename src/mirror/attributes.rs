@@ -1,6 +1,6 @@
 //! Attributes, extended attributes, link targets, and figures of the whole file system.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 
@@ -15,6 +15,7 @@ use super::inodes::Inode;
 use super::source::{c_name, proc_path, stat_fd};
 use super::{Freshness, How, Mirror, Requester, Result};
 use crate::event::{Op, Residency};
+use rustix::io::Errno;
 
 /// A time to set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,12 +122,13 @@ impl Mirror {
     pub fn getxattr(&self, nodeid: u64, name: &OsStr, size: u32, how: How) -> Result<Xattr> {
         let at = self.location(&*self.inode(nodeid)?, how)?;
         let (path, name) = (proc_path(at.as_fd()), c_name(name)?);
+        let refusal = |error| no_acl(&name, not_enosys(error));
         if size == 0 {
-            let length = rustix::fs::getxattr(&path, &name, &mut [0_u8; 0][..]).map_err(not_enosys)?;
+            let length = rustix::fs::getxattr(&path, &name, &mut [0_u8; 0][..]).map_err(refusal)?;
             return Ok(Xattr::Length(length as u32));
         }
         let mut value = vec![0; size as usize];
-        let length = rustix::fs::getxattr(&path, &name, &mut value[..]).map_err(not_enosys)?;
+        let length = rustix::fs::getxattr(&path, &name, &mut value[..]).map_err(refusal)?;
         value.truncate(length);
         Ok(Xattr::Bytes(value))
     }
@@ -186,6 +188,13 @@ pub enum Xattr {
     Length(u32),
     /// The bytes themselves.
     Bytes(Vec<u8>),
+}
+
+/// A source without ACLs has none on this file either: the kernel, which checks permissions, would
+/// take "not supported" as a refusal of access.
+fn no_acl(name: &CStr, error: Errno) -> Errno {
+    let acl = name.to_bytes().starts_with(b"system.posix_acl_");
+    if acl && error == Errno::OPNOTSUPP { Errno::NODATA } else { error }
 }
 
 fn timespec(time: Option<SetTime>) -> Timespec {

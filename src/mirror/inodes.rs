@@ -247,11 +247,12 @@ impl Inodes {
         }
     }
 
-    /// Enters what a look-up found and counts one look-up for it.
-    pub fn enter(&self, found: Found) -> Arc<Inode> {
+    /// Enters what a look-up found and counts one look-up for it. Also says whether it took the
+    /// number of another file, which has gone.
+    pub fn enter(&self, found: Found) -> (Arc<Inode>, bool) {
         let nodeid = self.nodeid(found.key);
         if nodeid == ROOT {
-            return self.root();
+            return (self.root(), false);
         }
         {
             let nodes = self.nodes.read();
@@ -259,23 +260,24 @@ impl Inodes {
                 && self.matches(inode, &found)
             {
                 inode.lookups.fetch_add(1, Ordering::AcqRel);
-                return inode.clone();
+                return (inode.clone(), false);
             }
         }
         let mut nodes = self.nodes.write();
-        let inode = match nodes.known.get(&nodeid) {
-            Some(inode) if self.matches(inode, &found) => inode.clone(),
+        let (inode, replaced) = match nodes.known.get(&nodeid) {
+            Some(inode) if self.matches(inode, &found) => (inode.clone(), false),
             former => {
                 let generation = former.map_or(0, |_| 1 + self.generations.fetch_add(1, Ordering::AcqRel));
                 let carried = former.map_or(0, |i| i.lookups.load(Ordering::Acquire));
                 let inode = Arc::new(Inode::new(nodeid, found, generation));
                 inode.lookups.store(carried, Ordering::Release);
+                let replaced = former.is_some();
                 nodes.insert(inode.clone());
-                inode
+                (inode, replaced)
             }
         };
         inode.lookups.fetch_add(1, Ordering::AcqRel);
-        inode
+        (inode, replaced)
     }
 
     /// Is `found` the file that `inode` stands for? If so, remembers its place.

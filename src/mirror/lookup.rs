@@ -22,6 +22,9 @@ impl Mirror {
     /// # Errors
     /// `ENOENT` when the name leads nowhere, `EAGAIN` when `how` forbids to block, else the source's.
     pub fn lookup(&self, who: Requester, parent: u64, name: &OsStr, how: How) -> Result<Entry> {
+        if !is_component(name) {
+            return Err(Errno::INVAL);
+        }
         let dir = self.inode(parent)?;
         let at = self.location(&dir, how)?;
         let cold = how == How::MayBlock && self.is_cold(&at, name);
@@ -56,7 +59,10 @@ impl Mirror {
             handle: self.source.handle_of(fd, key),
             place: Place { parent: dir.nodeid, name: name.as_bytes().into() },
         };
-        let inode = self.inodes.enter(found);
+        let (inode, replaced) = self.inodes.enter(found);
+        if replaced {
+            self.descriptors.drop_all(inode.nodeid);
+        }
         let attr = Attr::new(inode.nodeid, &stat);
         Ok(Entry { attr, generation: inode.generation(), fresh: self.fresh(key.dev) })
     }
@@ -101,4 +107,9 @@ impl Mirror {
         inode.set_file(file);
         Some(file)
     }
+}
+
+/// Is this a single name? The kernel sends no others; the source must not be left if one came.
+fn is_component(name: &OsStr) -> bool {
+    !matches!(name.as_bytes(), b"" | b"." | b"..") && !name.as_bytes().contains(&b'/')
 }

@@ -85,7 +85,8 @@ impl Source {
             How::InMemory => {
                 let resolve = ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
                 match rustix::fs::openat2(dir, name, flags, Mode::empty(), resolve) {
-                    Err(Errno::XDEV) => Err(Errno::AGAIN),
+                    // INVAL, NOSYS: a kernel before 5.12 cannot say what it has in memory.
+                    Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS) => Err(Errno::AGAIN),
                     other => other,
                 }
             }

@@ -5,8 +5,8 @@
 
 /// Slots that are searched for one key: one cache line.
 const BUCKET: usize = 8;
-/// Slots of a new table.
-const FIRST_SIZE: usize = 1024;
+/// Buckets of a new table.
+const FIRST_SIZE: usize = 128;
 /// The key of an empty slot.
 const EMPTY: u32 = 0;
 
@@ -17,30 +17,39 @@ struct Slot {
     position: u32,
 }
 
+/// Slots that share a cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Bucket([Slot; BUCKET]);
+
+const BARE: Bucket = Bucket([Slot { key: EMPTY, position: 0 }; BUCKET]);
+
 /// See the module's head.
 #[derive(Debug)]
 pub(super) struct Contexts {
-    slots: Vec<Slot>,
+    buckets: Vec<Bucket>,
     used: usize,
-    size_max: usize,
+    buckets_max: usize,
 }
 
 impl Contexts {
     /// A table for a log of `capacity` entries.
     pub(super) fn new(capacity: usize) -> Self {
-        let size_max = (capacity * 2).next_power_of_two().max(FIRST_SIZE);
-        Contexts { slots: vec![Slot { key: EMPTY, position: 0 }; FIRST_SIZE], used: 0, size_max }
+        let buckets_max = (capacity * 2 / BUCKET).next_power_of_two().max(FIRST_SIZE);
+        Contexts { buckets: vec![BARE; FIRST_SIZE], used: 0, buckets_max }
     }
 
     /// Where the key stood last, seen from a log that ends at `end`. May be overwritten by now.
     pub(super) fn get(&self, key: u32, end: u64) -> Option<u64> {
-        let slot = self.buckets(key).find_map(|bucket| bucket.iter().find(|slot| slot.key == key))?;
+        let homes = self.homes(key).into_iter();
+        let slot = homes.flat_map(|home| &self.buckets[home].0).find(|slot| slot.key == key)?;
         end.checked_sub(age(slot.position, end))
     }
 
     /// The key stands at `position`, which is the newest of all.
     pub(super) fn set(&mut self, key: u32, position: u64) {
-        if self.used * 2 > self.slots.len() && self.slots.len() < self.size_max {
+        let half = self.buckets.len() * BUCKET / 2;
+        if self.used > half && self.buckets.len() < self.buckets_max {
             self.grow(position);
         }
         self.place(Slot { key, position: position as u32 }, position);
@@ -49,8 +58,9 @@ impl Contexts {
     /// Every key and position, in order of position, then key.
     pub(super) fn list(&self, end: u64) -> Vec<(u64, u32)> {
         let mut all: Vec<(u64, u32)> = self
-            .slots
+            .buckets
             .iter()
+            .flat_map(|bucket| &bucket.0)
             .filter(|slot| slot.key != EMPTY)
             .filter_map(|slot| Some((end.checked_sub(age(slot.position, end))?, slot.key)))
             .collect();
@@ -59,42 +69,37 @@ impl Contexts {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot>()
+        self.buckets.capacity() * size_of::<Bucket>()
     }
 
     /// A key's first and second bucket. The second is used when the first is full, and slots are
     /// never emptied, so a key is found where it was put.
-    fn starts(&self, key: u32) -> [usize; 2] {
-        let mask = (self.slots.len() - 1) & !(BUCKET - 1);
+    fn homes(&self, key: u32) -> [usize; 2] {
+        let mask = self.buckets.len() - 1;
         [key as usize & mask, key.rotate_left(15) as usize & mask]
-    }
-
-    fn buckets(&self, key: u32) -> impl Iterator<Item = &[Slot]> {
-        self.starts(key).into_iter().map(|start| &self.slots[start..start + BUCKET])
     }
 
     /// Into the key's own slot, else an empty one, else over the oldest.
     fn place(&mut self, new: Slot, end: u64) {
-        let mut oldest = (0, 0);
-        for start in self.starts(new.key) {
-            for number in start..start + BUCKET {
-                let slot = self.slots[number];
+        let mut oldest = (0, 0, 0);
+        for home in self.homes(new.key) {
+            for (number, slot) in self.buckets[home].0.iter_mut().enumerate() {
                 if slot.key == new.key || slot.key == EMPTY {
                     self.used += usize::from(slot.key == EMPTY);
-                    self.slots[number] = new;
+                    *slot = new;
                     return;
                 }
-                oldest = oldest.max((age(slot.position, end), number));
+                oldest = oldest.max((age(slot.position, end), home, number));
             }
         }
-        self.slots[oldest.1] = new;
+        self.buckets[oldest.1].0[oldest.2] = new;
     }
 
     fn grow(&mut self, end: u64) {
-        let size = self.slots.len() * 2;
-        let old = std::mem::replace(&mut self.slots, vec![Slot { key: EMPTY, position: 0 }; size]);
+        let size = self.buckets.len() * 2;
+        let old = std::mem::replace(&mut self.buckets, vec![BARE; size]);
         self.used = 0;
-        for slot in old.into_iter().filter(|slot| slot.key != EMPTY) {
+        for slot in old.into_iter().flat_map(|bucket| bucket.0).filter(|slot| slot.key != EMPTY) {
             self.place(slot, end);
         }
     }

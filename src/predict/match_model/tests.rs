@@ -238,6 +238,24 @@ proptest! {
         prop_assert!(again.model.load(&second, 12).is_ok());
     }
 
+    /// The slow and obvious model of a program's start: the rest of the last run that began so.
+    #[test]
+    fn a_start_recalls_the_last_run_that_began_so(
+        jobs in prop::collection::vec((0..3u32, prop::collection::vec(0..9u32, 1..9)), 1..30),
+        program in 0..3u32, first in 0..9u32,
+    ) {
+        let mut bench = Bench::new();
+        for (number, (program, files)) in jobs.iter().enumerate() {
+            bench.run(*program, number as u32, files.iter().copied());
+        }
+        let begun_so = |job: &&(u32, Vec<u32>)| job.0 == program && job.1[0] == first;
+        let mut expected = jobs.iter().rev().find(begun_so).map_or_else(Vec::new, |job| job.1.clone());
+        expected.dedup();
+        let probe = bench.process(None, program, 1_000);
+        bench.open(probe, first);
+        prop_assert_eq!(bench.ahead(1_000), expected.into_iter().skip(1).collect::<Vec<_>>());
+    }
+
     #[test]
     fn garbage_is_refused_or_loaded(bytes: Vec<u8>) {
         let mut bench = Bench::new();
