@@ -350,8 +350,10 @@ impl State {
     }
 
     fn missing_workers(&self) -> usize {
-        let wanted = self.width.min(self.stages.len());
-        wanted.saturating_sub(self.workers)
+        let waiting = self.stages.len() - self.flying;
+        let (looks, room) = (self.look.len().min(waiting), LOOKERS.saturating_sub(self.looking));
+        let wanted = self.flying + waiting - looks + looks.min(room);
+        wanted.min(self.width).saturating_sub(self.workers)
     }
 
     fn finish(&mut self, job: &Job) {

@@ -189,7 +189,8 @@ impl Processes {
 
     fn look_up(&self, id: u32, process: Option<u32>) -> Caller {
         let known = self.threads.read().get(&id).map(|thread| (thread.process, thread.start));
-        let start = proc::stat(id).map(|stat| stat.start).unwrap_or(0);
+        let stat = proc::stat(id).ok();
+        let start = stat.as_ref().map_or(0, |stat| stat.start);
         let process = match known {
             Some((process, before)) if before == start => process,
             _ => process.or_else(|| proc::process_of(id).ok()).unwrap_or(id),
@@ -198,7 +199,9 @@ impl Processes {
             // A thread of ours that is no worker; it is not kept, for it will not say when it ends.
             return Caller { own: true, stream: OUTSIDE };
         }
-        let caller = Caller { own: false, stream: self.life(process, ANCESTORS) };
+        let stat = if process == id { stat } else { proc::stat(process).ok() };
+        let stream = stat.map_or_else(|| self.ghost(process), |stat| self.life(process, &stat, ANCESTORS));
+        let caller = Caller { own: false, stream };
         self.remember(id, Thread::new(caller, process, start));
         caller
     }
@@ -217,23 +220,25 @@ impl Processes {
     }
 
     /// The stream of a process, begun with its ancestors if it is new.
-    fn life(&self, process: u32, ancestors: u32) -> StreamId {
-        let Ok(stat) = proc::stat(process) else {
-            return self.ghost(process);
-        };
-        let program = self.program(process, &stat);
+    fn life(&self, process: u32, stat: &Stat, ancestors: u32) -> StreamId {
+        let program = self.program(process, stat);
         let known = self.lives.lock().refresh(process, stat.start, program);
         known.unwrap_or_else(|| {
-            let parent = self.parent(&stat, ancestors);
-            let leader = self.leader_start(process, &stat);
-            self.lives.lock().add(process, &stat, leader, parent, program)
+            let parent = self.parent(stat, ancestors);
+            let leader = self.leader_start(process, stat);
+            self.lives.lock().add(process, stat, leader, parent, program)
         })
     }
 
+    /// An ancestor that has gone meanwhile is no parent: its children are process 1's by now.
     fn parent(&self, stat: &Stat, ancestors: u32) -> Option<StreamId> {
         // Process 1 adopts orphans: being its child says nothing.
-        let real = stat.parent > 1 && stat.parent != self.own;
-        (real && ancestors > 0).then(|| self.life(stat.parent, ancestors - 1))
+        if stat.parent <= 1 || stat.parent == self.own || ancestors == 0 {
+            return None;
+        }
+        let above = proc::stat(stat.parent).ok()?;
+        let known = self.lives.lock().known(stat.parent, above.start);
+        known.or_else(|| Some(self.life(stat.parent, &above, ancestors - 1)))
     }
 
     fn leader_start(&self, process: u32, stat: &Stat) -> Option<u64> {
@@ -305,6 +310,10 @@ impl Lives {
             self.announcements.push(Announcement::Exec(life.stream, program));
         }
         Some(life.stream)
+    }
+
+    fn known(&self, process: u32, start: u64) -> Option<StreamId> {
+        self.by_process.get(&process).filter(|life| life.start == start).map(|life| life.stream)
     }
 
     fn add(

@@ -255,7 +255,7 @@ fn a_driver_without_an_engine_is_harmless() {
     assert_eq!(live.snapshot(), None);
     assert!(live.detach());
     assert!(live.watch_opens(Path::new("/")).is_err());
-    drop(live.foreground());
+    drop(live.foreground(0));
     live.stop().unwrap();
 }
 
