@@ -1,4 +1,6 @@
+use super::state::LOOKERS;
 use super::*;
+use crate::engine::Target;
 use crate::id::{FileId, JobId};
 use std::sync::Arc;
 use std::thread;
