@@ -10,6 +10,5 @@ mod mount;
 mod prefetch {
     mod ahead;
     mod nodes;
-    mod stage;
     mod wrong;
 }

@@ -7,11 +7,17 @@
 //! hanging one; time never decides whether a test passes, only how long it may take.
 #![allow(dead_code, reason = "each test file that includes this uses a part of it")]
 #![allow(unreachable_pub, reason = "shared between test files, each its own crate")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test ends at the first surprise, and says what it can"
+)]
 
 pub mod image;
 pub mod map;
 pub mod process;
 pub mod scratch;
+pub mod stage;
 pub mod watchdog;
 
 use std::ffi::OsString;

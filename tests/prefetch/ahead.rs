@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::stage::{Eye, FILES, Stage, order};
 use crate::mount::image::drop_caches;
+use crate::mount::stage::{Eye, FILES, Stage, order};
 use crate::mount::{Mount, PATHS, wait_for};
 
 /// How many files the second run reads before it waits.

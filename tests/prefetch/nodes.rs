@@ -7,8 +7,8 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
-use super::stage::{Eye, FILES, Stage, order};
 use crate::mount::image::drop_caches;
+use crate::mount::stage::{Eye, FILES, Stage, order};
 use crate::mount::{PATHS, wait_for};
 
 /// What became of three files that had been learned.
@@ -44,7 +44,10 @@ fn fifos_devices_and_links_are_never_opened_ahead() {
         let eye = Eye::on(&mount, path);
         let job = stage.begin(&mount, &order[..5]);
         wait_for(&format!("the files around them on {path}"), || {
-            [FIFO - 1, LINK + 1, FILES - 1].iter().all(|step| stage.resident(&eye, &order[*step])).then_some(())
+            [FIFO - 1, LINK + 1, FILES - 1]
+                .iter()
+                .all(|step| stage.resident(&eye, &order[*step]))
+                .then_some(())
         });
         drop(eye);
         let mut room = [std::mem::MaybeUninit::uninit(); 4096];

@@ -1,7 +1,7 @@
 //! A prediction that turns out false costs what it brought, and no more.
 
-use super::stage::{FILES, Stage, order};
 use crate::mount::image::drop_caches;
+use crate::mount::stage::{FILES, Stage, order};
 use crate::mount::{PATHS, wait_for};
 
 #[test]

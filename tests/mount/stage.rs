@@ -11,12 +11,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use augurfs::sys::cachestat;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 
-use crate::mount::image::{Image, drop_caches};
-use crate::mount::process::{Running, output_within};
-use crate::mount::{Mount, PATIENCE, wait_for};
+use super::image::{Image, drop_caches};
+use super::process::{Running, output_within};
+use super::{Mount, PATIENCE, Recipe, wait_for};
 
 /// Files of the tree.
-pub(crate) const FILES: usize = 400;
+pub const FILES: usize = 400;
 const DIRECTORIES: usize = 20;
 /// Three pages, the last not full.
 const SIZE: usize = 9_000;
@@ -25,16 +25,16 @@ const SIZE: usize = 9_000;
 static CACHES: Mutex<()> = Mutex::new(());
 
 /// The source, and places beside it.
-pub(crate) struct Stage {
+pub struct Stage {
     // First, so that it is unmounted first.
     point: tempfile::TempDir,
-    pub(crate) image: Image,
+    pub image: Image,
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Stage {
     /// The tree is written, and out of memory.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         // A test that failed has left nothing behind that would harm the next one.
         let alone = CACHES.lock().unwrap_or_else(PoisonError::into_inner);
         let stage = Stage { point: tempfile::tempdir().unwrap(), image: Image::new(), _alone: alone };
@@ -61,25 +61,25 @@ impl Stage {
     }
 
     /// A path beside source and mount.
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+    pub fn beside(&self, name: &str) -> PathBuf {
         self.dir().join(name)
     }
 
-    pub(crate) fn mount(&self, path: &str, predictor: &str) -> crate::mount::Recipe {
+    pub fn mount(&self, path: &str, predictor: &str) -> Recipe {
         Mount::of(self.image.point(), &self.dir().join("mounted"))
             .path(path)
             .option(&format!("predictor={predictor}"))
     }
 
     /// Reads these files, one after the other, in one process.
-    pub(crate) fn run(&self, mount: &Mount, files: &[String]) {
+    pub fn run(&self, mount: &Mount, files: &[String]) {
         let output = output_within(&mut cat(mount.point(), files), PATIENCE);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(output.stdout.len(), files.len() * SIZE);
     }
 
     /// Reads these files and then waits, still alive; afterwards `finish` ends it.
-    pub(crate) fn begin(&self, mount: &Mount, files: &[String]) -> Waiting {
+    pub fn begin(&self, mount: &Mount, files: &[String]) -> Waiting {
         let mut command = cat(mount.point(), files);
         command.arg(self.pipe()).stdout(Stdio::null());
         let running = Running::start(&mut command);
@@ -92,25 +92,25 @@ impl Stage {
     }
 
     /// Is all of it in memory: in the source's pages, or in those of the mount?
-    pub(crate) fn resident(&self, eye: &Eye, file: &str) -> bool {
+    pub fn resident(&self, eye: &Eye, file: &str) -> bool {
         eye.places(self).any(|root| all_cached(&root.join(file)))
     }
 
     /// As `resident`, but is any of it?
-    pub(crate) fn touched(&self, eye: &Eye, file: &str) -> bool {
+    pub fn touched(&self, eye: &Eye, file: &str) -> bool {
         eye.places(self).any(|root| !none_cached(&root.join(file)))
     }
 }
 
 /// A job that waits.
-pub(crate) struct Waiting {
+pub struct Waiting {
     end: File,
     running: Running,
 }
 
 impl Waiting {
     /// Ends the job.
-    pub(crate) fn finish(self) {
+    pub fn finish(self) {
         let Waiting { mut end, running } = self;
         end.write_all(b"end\n").unwrap();
         drop(end);
@@ -120,11 +120,11 @@ impl Waiting {
 
 /// Looks at what is in memory without being seen: at the source, and where data stays in the mount's own cache, at that, through
 /// a second place of the same mount, on which opens are not watched (and, with this path, are no requests).
-pub(crate) struct Eye(Option<tempfile::TempDir>);
+pub struct Eye(Option<tempfile::TempDir>);
 
 impl Eye {
     /// For a mount by this path.
-    pub(crate) fn on(mount: &Mount, path: &str) -> Self {
+    pub fn on(mount: &Mount, path: &str) -> Self {
         Eye((path == "resident").then(|| {
             let dir = tempfile::tempdir().unwrap();
             rustix::mount::mount_bind(mount.point(), dir.path()).unwrap();
@@ -146,12 +146,12 @@ impl Drop for Eye {
 }
 
 /// The name of a file by its number; neighbours are in different directories.
-pub(crate) fn name(number: usize) -> String {
+pub fn name(number: usize) -> String {
     format!("dir-{}/file-{number}", number % DIRECTORIES)
 }
 
 /// The files in the order of the job: not the order of their names or places.
-pub(crate) fn order() -> Vec<String> {
+pub fn order() -> Vec<String> {
     // 171 has no divisor in common with 400: every file once.
     (0..FILES).map(|step| name((step * 171 + 3) % FILES)).collect()
 }
