@@ -277,7 +277,8 @@ impl Planner {
     }
 
     fn group(&mut self, group: GroupId) -> &mut Group {
-        let since = self.now;
+        // What was used just before the group began is not its own doing.
+        let since = self.now.wrapping_add(1);
         self.groups.entry(group).or_insert_with(|| Group {
             gate: Gate::closed(),
             course: Course::NONE,

@@ -7,10 +7,17 @@
 //! hanging one; time never decides whether a test passes, only how long it may take.
 #![allow(dead_code, reason = "each test file that includes this uses a part of it")]
 #![allow(unreachable_pub, reason = "shared between test files, each its own crate")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test ends at the first surprise, and says what it can"
+)]
 
+pub mod image;
 pub mod map;
 pub mod process;
 pub mod scratch;
+pub mod stage;
 pub mod watchdog;
 
 use std::ffi::OsString;
@@ -114,28 +121,20 @@ impl Recipe {
     /// Mounts, or tells how the daemon ended instead.
     pub fn try_start(self) -> Result<Mount, Refusal> {
         let (complaints, log) = complaints();
-        let device_before = device_at(&self.point);
-        let mut child = self.command().stderr(log).spawn().expect("the daemon cannot be started");
-        let start = Instant::now();
-        let device = loop {
-            if let Some(status) = child.try_wait().expect("our own child") {
-                return Err(Refusal { code: status.code(), said: text(&complaints) });
-            }
-            match device_at(&self.point) {
-                Some(device) if Some(device) != device_before => break device,
-                _ => {}
-            }
-            if start.elapsed() > PATIENCE {
-                let _ = child.kill();
-                let _ = child.wait();
-                panic!("no mount within {PATIENCE:?}: {}", text(&complaints));
-            }
-            std::thread::sleep(GLANCE);
-        };
+        let child = self.command().stderr(log).spawn().expect("the daemon cannot be started");
         let watchdog = Watchdog::over(child.id(), LIFE);
-        let mount = Mount { point: self.point, device, child, complaints, watchdog, ended: None };
-        mount.wait_until_it_answers();
-        Ok(mount)
+        let mut mount = Mount { point: self.point, device: (0, 0), child, complaints, watchdog, ended: None };
+        wait_for("the mount", || {
+            mount.ended = mount.child.try_wait().expect("our own child");
+            (mount.ended.is_some() || mount.answers()).then_some(())
+        });
+        match mount.ended {
+            Some(status) => Err(Refusal { code: status.code(), said: mount.said() }),
+            None => {
+                mount.device = device_at(&mount.point).expect("who answers is mounted");
+                Ok(mount)
+            }
+        }
     }
 
     fn command(&self) -> Command {
@@ -218,9 +217,10 @@ impl Mount {
         text(&self.complaints)
     }
 
-    /// Is it still to be seen?
+    /// Is it still to be seen? Device numbers are used again, but not at the same place: the test has that for itself.
     pub fn is_mounted(&self) -> bool {
-        mountinfo::read().expect("/proc is there").iter().any(|mount| mount.device == self.device)
+        let mounts = mountinfo::read().expect("/proc is there");
+        mounts.iter().any(|mount| mount.device == self.device && mount.point == self.point)
     }
 
     /// What `augurfs stats --json` tells.
@@ -282,12 +282,12 @@ impl Mount {
         status
     }
 
-    /// It is in mountinfo before everything is set up; the control socket comes last.
-    fn wait_until_it_answers(&self) {
-        wait_for("an answer on the control socket", || {
-            let output = output_within(augurfs().arg("stats").arg(&self.point), PATIENCE);
-            output.status.success().then_some(())
-        });
+    /// Does this daemon, and not an earlier one, answer for the mountpoint? The control socket comes last: then everything is
+    /// set up.
+    fn answers(&self) -> bool {
+        let asked = try_output(augurfs().arg("stats").arg(&self.point).arg("--json"), PATIENCE);
+        let told = asked.and_then(|output| serde_json::from_slice::<Value>(&output.stdout).ok());
+        told.is_some_and(|stats| stats["pid"] == self.child.id())
     }
 
     /// Takes down what is left, gently first.

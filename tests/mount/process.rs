@@ -23,27 +23,27 @@ pub fn output_within(command: &mut Command, limit: Duration) -> Output {
 
 /// Runs a program and gives its output; `None` when it had to be ended.
 pub fn try_output(command: &mut Command, limit: Duration) -> Option<Output> {
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let (mut out, mut err) = (child.stdout.take()?, child.stderr.take()?);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = Running::start(command);
+    let (out, err) = (running.0.stdout.take(), running.0.stderr.take());
     // Full pipes would hold it up.
-    let out = std::thread::spawn(move || read_all(&mut out));
-    let err = std::thread::spawn(move || read_all(&mut err));
+    let out = std::thread::spawn(move || out.map(read_all));
+    let err = std::thread::spawn(move || err.map(read_all));
     let start = Instant::now();
     let status = loop {
-        if let Some(status) = child.try_wait().expect("our own child") {
+        if let Some(status) = running.0.try_wait().expect("our own child") {
             break status;
         }
         if start.elapsed() > limit {
-            let _ = child.kill();
             return None;
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    Some(Output { status, stdout: out.join().expect("it reads"), stderr: err.join().expect("it reads") })
+    let read = |reader: std::thread::JoinHandle<Option<Vec<u8>>>| reader.join().ok().flatten();
+    Some(Output { status, stdout: read(out)?, stderr: read(err)? })
 }
 
-fn read_all(from: &mut impl Read) -> Vec<u8> {
+fn read_all(mut from: impl Read) -> Vec<u8> {
     let mut all = Vec::new();
     let _ = from.read_to_end(&mut all);
     all
