@@ -74,7 +74,7 @@ impl Service {
             counters: counters.clone(),
         })
         .map_err(MountError::Session)?;
-        let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout)
+        let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout, !config.atime)
             .map_err(|error| MountError::Session(error.into()))?;
         let mirror = Arc::new(mirror);
         let session = Session::mount(mirror.clone(), &config, chosen.path, counters.clone())
