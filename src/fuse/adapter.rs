@@ -20,7 +20,7 @@ use super::convert::{errno, requester, set_time, unpack_device};
 use super::serve::Desk;
 use super::{listing, opening, replies};
 use crate::config::DataPath;
-use crate::mirror::{Change, How, Mirror};
+use crate::mirror::{Change, Creation, How, Mirror, Reading};
 use crate::stats::Operation as Op;
 
 /// The kernel's requests, answered from a mirror.
@@ -185,8 +185,8 @@ impl Filesystem for Adapter {
         let backings = self.desk.backings.clone();
         // Once the kernel has been told that opens are no requests, it sends no releases either: a
         // handle would never be given back.
-        let keep = !self.resident();
-        let work = move |m: &Mirror| m.create(who, parent.0, &name, mode, umask, flags, keep);
+        let new = Creation { mode, umask, flags, keep: !self.resident() };
+        let work = move |m: &Mirror| m.create(who, parent.0, &name, new);
         let send = move |reply, result| opening::created(reply, result, flags, &backings);
         self.desk.defer(Op::Create, reply, work, send);
     }
@@ -204,7 +204,8 @@ impl Filesystem for Adapter {
     ) {
         let who = requester(req);
         let quiet = OFlags::from_bits_retain(flags.0 as u32).contains(OFlags::NOATIME);
-        let work = move |m: &Mirror, how: How| m.read(who, ino.0, fh.0, offset, size as usize, quiet, how);
+        let wanted = Reading { handle: fh.0, offset, size: size as usize, quiet };
+        let work = move |m: &Mirror, how: How| m.read(who, ino.0, wanted, how);
         self.desk.serve(Op::Read, reply, work, replies::data);
     }
 
