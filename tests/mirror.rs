@@ -8,6 +8,7 @@ mod mount;
 mod mirror {
     mod below;
     mod crowd;
+    mod data;
     mod files;
     mod large;
     mod nested;
