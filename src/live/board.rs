@@ -4,22 +4,19 @@
 //! request waits for; a job is begun once or withdrawn, never both; whoever waits here is released
 //! by the job's end, by a deadline, or when the board closes; no lock is held while anybody is woken.
 
-use std::collections::{HashMap, VecDeque};
+mod state;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::engine::{Job, Target};
+use crate::engine::Job;
 use crate::id::{FileId, JobId};
+use state::{Stage, State};
 
 /// A worker with nothing to do ends after this long.
 const IDLE: Duration = Duration::from_secs(10);
-/// Looking at used files only helps the next run: two workers at most, and only when no file waits
-/// to be warmed, or else
-const LOOKERS: usize = 2;
-/// every so many jobs, so that a long run does not put it off for ever.
-const LOOK_EVERY: u64 = 16;
 /// Condition variables that waiting requests are spread over, so that each job's end wakes few.
 const SHARDS: usize = 16;
 
@@ -53,29 +50,6 @@ pub(crate) struct Board {
     planned: AtomicUsize,
 }
 
-#[derive(Debug)]
-struct State {
-    warm: VecDeque<Job>,
-    look: VecDeque<Job>,
-    stages: HashMap<JobId, Stage>,
-    planned: HashMap<(FileId, Want), JobId>,
-    /// Requests that wait for a job.
-    awaited: HashMap<JobId, usize>,
-    begun: u64,
-    flying: usize,
-    looking: usize,
-    workers: usize,
-    idle: usize,
-    width: usize,
-    closed: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Waiting(Job),
-    Flying,
-}
-
 /// A job to be done now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
@@ -87,22 +61,8 @@ pub(crate) struct Begun {
 impl Board {
     /// An empty board for at most `width` jobs at once.
     pub(crate) fn new(width: usize) -> Self {
-        let state = State {
-            warm: VecDeque::new(),
-            look: VecDeque::new(),
-            stages: HashMap::new(),
-            planned: HashMap::new(),
-            awaited: HashMap::new(),
-            begun: 0,
-            flying: 0,
-            looking: 0,
-            workers: 0,
-            idle: 0,
-            width,
-            closed: false,
-        };
         Board {
-            state: Mutex::new(state),
+            state: Mutex::new(State::new(width)),
             work: Condvar::new(),
             arrived: std::array::from_fn(|_| Condvar::new()),
             planned: AtomicUsize::new(0),
@@ -291,109 +251,6 @@ impl Board {
 
     fn shard(&self, file: FileId) -> &Condvar {
         &self.arrived[file.index() % SHARDS]
-    }
-}
-
-impl State {
-    fn post(&mut self, job: &Job) {
-        self.stages.insert(job.id, Stage::Waiting(*job));
-        match want_of(job.target) {
-            Some(want) => {
-                self.planned.insert((job.file, want), job.id);
-                self.warm.push_back(*job);
-            }
-            None => self.look.push_back(*job),
-        }
-    }
-
-    /// Does the next job, if the width allows one.
-    fn next(&mut self) -> Option<Job> {
-        let look_first = self.begun.is_multiple_of(LOOK_EVERY);
-        let job = if look_first {
-            self.next_look().or_else(|| self.next_warm())
-        } else {
-            self.next_warm().or_else(|| self.next_look())
-        }?;
-        self.stages.insert(job.id, Stage::Flying);
-        self.begun += 1;
-        self.flying += 1;
-        Some(job)
-    }
-
-    fn next_warm(&mut self) -> Option<Job> {
-        while self.flying < self.width {
-            let job = self.warm.pop_front()?;
-            if self.is_waiting(job.id) {
-                return Some(job);
-            }
-        }
-        None
-    }
-
-    fn next_look(&mut self) -> Option<Job> {
-        while self.looking < LOOKERS && self.flying < self.width {
-            let job = self.look.pop_front()?;
-            if self.is_waiting(job.id) {
-                self.looking += 1;
-                return Some(job);
-            }
-        }
-        None
-    }
-
-    fn is_waiting(&self, id: JobId) -> bool {
-        matches!(self.stages.get(&id), Some(Stage::Waiting(_)))
-    }
-
-    fn may_begin(&self) -> bool {
-        self.flying < self.width && !(self.warm.is_empty() && self.look.is_empty())
-    }
-
-    fn missing_workers(&self) -> usize {
-        let wanted = self.width.min(self.stages.len());
-        wanted.saturating_sub(self.workers)
-    }
-
-    fn finish(&mut self, job: &Job) {
-        self.stages.remove(&job.id);
-        self.flying -= 1;
-        self.looking -= usize::from(job.target == Target::Facts);
-        self.forget_plan(job);
-    }
-
-    fn forget_plan(&mut self, job: &Job) {
-        if let Some(want) = want_of(job.target)
-            && self.planned.get(&(job.file, want)) == Some(&job.id)
-        {
-            self.planned.remove(&(job.file, want));
-        }
-    }
-
-    fn hasten(&mut self, id: JobId) {
-        if let Some(&Stage::Waiting(job)) = self.stages.get(&id)
-            && !self.awaited.contains_key(&id)
-        {
-            // Its old place in the line is passed over later: it will not be waiting any more.
-            self.warm.push_front(job);
-        }
-    }
-
-    fn leave(&mut self, id: JobId) {
-        if let Some(count) = self.awaited.get_mut(&id) {
-            *count -= 1;
-            if *count == 0 {
-                self.awaited.remove(&id);
-            }
-        }
-    }
-}
-
-/// What a request could wait for such a job for.
-fn want_of(target: Target) -> Option<Want> {
-    match target {
-        Target::Attributes => Some(Want::Attributes),
-        Target::Data => Some(Want::Data),
-        Target::Facts => None,
     }
 }
 

@@ -168,11 +168,14 @@ impl Crew {
         self.hasten.store(ways != Ways::One, Ordering::Relaxed);
         let missing = self.board.set_width(width);
         self.hire(missing);
-        let window = match ways {
-            Ways::Unknown => return,
-            Ways::One => ONE_HEAD_WINDOW,
-            Ways::Many => MANY_WAYS_WINDOW,
-        };
-        self.desk.deliver(Input::Visit(Box::new(move |engine| engine.set_window(window))));
+    }
+}
+
+/// How much the engine should ask for at once on such a source.
+pub(crate) fn window(ways: Ways) -> Window {
+    match ways {
+        Ways::Unknown => Window::default(),
+        Ways::One => ONE_HEAD_WINDOW,
+        Ways::Many => MANY_WAYS_WINDOW,
     }
 }

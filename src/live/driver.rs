@@ -13,8 +13,9 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use parking_lot::Mutex;
 
-use super::crew::Crew;
+use super::crew::{self, Crew};
 use super::desk::{Desk, Input};
+use super::pace::Ways;
 use super::processes::Announcement;
 use super::verdicts::{Open, Verdicts};
 use crate::clock::Micros;
@@ -60,6 +61,8 @@ pub(crate) struct Rounds {
     last_save: Micros,
     /// Something was learned since the last save.
     dirty: bool,
+    /// What the engine was last told of the source.
+    ways: Option<Ways>,
 }
 
 #[derive(Clone)]
@@ -76,8 +79,8 @@ impl Driver {
         let result = catch_unwind(AssertUnwindSafe(move || self.follow(inputs)));
         if result.is_err() {
             log::error!("the engine failed: prefetching is off, the mount goes on");
-            desk.turn_off();
         }
+        desk.turn_off();
         crew.close();
     }
 
@@ -229,6 +232,10 @@ impl Driver {
     fn beat(&mut self) {
         let now = self.desk.clock.now();
         self.judge(now);
+        let (ways, _) = self.crew.standing();
+        if self.rounds.ways.replace(ways) != Some(ways) {
+            self.engine.set_window(crew::window(ways));
+        }
         if now.since(self.rounds.last_tick) >= TICK {
             self.rounds.last_tick = now;
             self.desk.processes.sweep();
@@ -266,5 +273,74 @@ impl Driver {
     fn save_due(&self, now: Micros) -> Option<Duration> {
         let (interval, _) = self.save.as_ref().filter(|_| self.rounds.dirty)?;
         Some(interval.saturating_sub(now.since(self.rounds.last_save)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Settings;
+    use crate::live::backing::Backing;
+    use crate::live::processes::Processes;
+    use crate::predict::PredictorChoice;
+
+    struct Nowhere;
+
+    impl Backing for Nowhere {
+        fn warm(&self, _: &Job, _: &mut Vec<u8>) -> Outcome {
+            Outcome::Failed
+        }
+    }
+
+    fn driver(save: Option<Duration>) -> (Driver, Receiver<Input>) {
+        let (desk, inputs) = Desk::new(Processes::new(Box::new(|_| ProgramId(0))), Arc::default());
+        let desk = Arc::new(desk);
+        let driver = Driver {
+            engine: Engine::new(Settings { predictor: PredictorChoice::Match, budget: 1 << 20 }),
+            crew: Arc::new(Crew::new(Box::new(Nowhere), desk.clone(), Duration::ZERO)),
+            desk,
+            programs: Arc::default(),
+            save: save.map(|interval| (interval, Box::new(|| {}) as Box<dyn FnMut() + Send>)),
+            rounds: Rounds::default(),
+        };
+        (driver, inputs)
+    }
+
+    const SOON: Micros = Micros(1_000_000);
+    const LATER: Micros = Micros(60_000_000);
+
+    #[test]
+    fn idle_is_asleep() {
+        let (driver, _inputs) = driver(Some(Duration::from_secs(300)));
+        assert_eq!(driver.patience(SOON), Some(BEAT));
+        assert_eq!(driver.patience(LATER), None, "nothing was learned: nothing to save either");
+    }
+
+    #[test]
+    fn what_is_left_to_do_wakes_in_time() {
+        let (mut driver, _inputs) = driver(Some(Duration::from_secs(300)));
+        driver.rounds.dirty = true;
+        assert_eq!(driver.patience(LATER), Some(Duration::from_secs(240)));
+        driver.rounds.verdicts.opened(LATER, StreamId(0), crate::id::FileId(1));
+        assert_eq!(driver.patience(LATER), Some(BEAT));
+    }
+
+    #[test]
+    fn streams_have_begun_before_their_accesses() {
+        let (mut driver, inputs) = driver(None);
+        let child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let stream = driver.desk.processes.process(child.id()).stream;
+        driver.desk.access(stream, crate::id::FileId(1), Op::Open, Residency::Hit);
+        let first = inputs.recv().unwrap();
+        assert!(driver.take(first, &inputs, Micros(0)).is_continue());
+        assert!(driver.engine.knows(stream));
+        driver.engine.end(stream);
+        driver.desk.access(stream, crate::id::FileId(2), Op::Open, Residency::Hit);
+        let second = inputs.recv().unwrap();
+        assert!(driver.take(second, &inputs, Micros(0)).is_continue());
+        assert!(driver.engine.knows(stream), "forgotten, and begun again");
+        let mut child = child;
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

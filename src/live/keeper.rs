@@ -6,8 +6,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crossbeam_channel::RecvTimeoutError;
 use parking_lot::Mutex;
 use thiserror::Error;
 
@@ -16,6 +17,9 @@ use crate::engine::Engine;
 use crate::model::{self, Model, ModelError};
 use crate::names::{Names, Programs};
 use crate::predict::LoadError;
+
+/// How often somebody who waits for the engine thread looks whether there still is one.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Why the model was not saved.
 #[derive(Debug, Error)]
@@ -121,6 +125,15 @@ pub(crate) fn visit<R: Send + 'static>(
         // The asker waits; if it does not, the answer is nobody's.
         let _ = to.send(ask(engine));
     };
-    // An engine thread that ends drops the visit, and with it the way back.
-    desk.deliver(Input::Visit(Box::new(visit))).then(|| from.recv().ok()).flatten()
+    if !desk.deliver(Input::Visit(Box::new(visit))) {
+        return None;
+    }
+    loop {
+        match from.recv_timeout(GLANCE) {
+            Ok(answer) => return Some(answer),
+            // An input that was sent while the engine thread ended lies in the channel unread for ever.
+            Err(RecvTimeoutError::Timeout) if !desk.is_off() => {}
+            Err(_) => return None,
+        }
+    }
 }

@@ -5,6 +5,8 @@
 //! drains the announcements after receiving an event knows the event's stream. No lock is held while
 //! /proc is read.
 
+mod lives;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,6 +16,8 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::event::Origin;
 use crate::id::{GroupId, ProgramId, StreamId};
 use crate::sys::proc::{self, Stat};
+pub(crate) use lives::Announcement;
+use lives::{Life, Lives};
 
 /// The stream of everybody whom we cannot see: number 0, which other process-number namespaces and
 /// the kernel's own write-back have.
@@ -29,8 +33,6 @@ const LAST_PATIENCE: u32 = 1000;
 const ANCESTORS: u32 = 8;
 /// A thread not heard of for this long, in milliseconds, is looked up again when it comes back.
 const FORGOTTEN: u32 = 30_000;
-/// Process groups remembered; past this all are forgotten and get new numbers (harmless, rare).
-const GROUPS: usize = 8192;
 
 /// Who made a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +41,6 @@ pub struct Caller {
     pub own: bool,
     /// The process life.
     pub stream: StreamId,
-}
-
-/// What the engine has to be told of streams, in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Announcement {
-    /// A stream begins.
-    Begin(StreamId, Origin),
-    /// It runs another program now.
-    Exec(StreamId, ProgramId),
-    /// Its process has ended.
-    End(StreamId),
 }
 
 /// Gives a program's path its number.
@@ -71,24 +62,6 @@ struct Thread {
     /// When it was last checked and how long that holds, in milliseconds of the coarse clock.
     checked: AtomicU32,
     patience: AtomicU32,
-}
-
-#[derive(Clone, Copy)]
-struct Life {
-    stream: StreamId,
-    start: u64,
-    origin: Origin,
-}
-
-struct Lives {
-    outside: Origin,
-    by_process: HashMap<u32, Life>,
-    groups: HashMap<u32, (Option<u64>, GroupId)>,
-    /// The executable last seen under a short name, for those that died before their link was read.
-    by_comm: HashMap<Vec<u8>, ProgramId>,
-    streams: u32,
-    group_count: u32,
-    announcements: Vec<Announcement>,
 }
 
 impl Processes {
@@ -189,7 +162,8 @@ impl Processes {
 
     fn look_up(&self, id: u32, process: Option<u32>) -> Caller {
         let known = self.threads.read().get(&id).map(|thread| (thread.process, thread.start));
-        let start = proc::stat(id).map(|stat| stat.start).unwrap_or(0);
+        let stat = proc::stat(id).ok();
+        let start = stat.as_ref().map_or(0, |stat| stat.start);
         let process = match known {
             Some((process, before)) if before == start => process,
             _ => process.or_else(|| proc::process_of(id).ok()).unwrap_or(id),
@@ -198,7 +172,9 @@ impl Processes {
             // A thread of ours that is no worker; it is not kept, for it will not say when it ends.
             return Caller { own: true, stream: OUTSIDE };
         }
-        let caller = Caller { own: false, stream: self.life(process, ANCESTORS) };
+        let stat = if process == id { stat } else { proc::stat(process).ok() };
+        let stream = stat.map_or_else(|| self.ghost(process), |stat| self.life(process, &stat, ANCESTORS));
+        let caller = Caller { own: false, stream };
         self.remember(id, Thread::new(caller, process, start));
         caller
     }
@@ -217,23 +193,25 @@ impl Processes {
     }
 
     /// The stream of a process, begun with its ancestors if it is new.
-    fn life(&self, process: u32, ancestors: u32) -> StreamId {
-        let Ok(stat) = proc::stat(process) else {
-            return self.ghost(process);
-        };
-        let program = self.program(process, &stat);
+    fn life(&self, process: u32, stat: &Stat, ancestors: u32) -> StreamId {
+        let program = self.program(process, stat);
         let known = self.lives.lock().refresh(process, stat.start, program);
         known.unwrap_or_else(|| {
-            let parent = self.parent(&stat, ancestors);
-            let leader = self.leader_start(process, &stat);
-            self.lives.lock().add(process, &stat, leader, parent, program)
+            let parent = self.parent(stat, ancestors);
+            let leader = self.leader_start(process, stat);
+            self.lives.lock().add(process, stat, leader, parent, program)
         })
     }
 
+    /// An ancestor that has gone meanwhile is no parent: its children are process 1's by now.
     fn parent(&self, stat: &Stat, ancestors: u32) -> Option<StreamId> {
         // Process 1 adopts orphans: being its child says nothing.
-        let real = stat.parent > 1 && stat.parent != self.own;
-        (real && ancestors > 0).then(|| self.life(stat.parent, ancestors - 1))
+        if stat.parent <= 1 || stat.parent == self.own || ancestors == 0 {
+            return None;
+        }
+        let above = proc::stat(stat.parent).ok()?;
+        let known = self.lives.lock().known(stat.parent, above.start);
+        known.or_else(|| Some(self.life(stat.parent, &above, ancestors - 1)))
     }
 
     fn leader_start(&self, process: u32, stat: &Stat) -> Option<u64> {
@@ -280,89 +258,6 @@ impl Thread {
     fn is_fresh(&self) -> bool {
         let age = coarse_millis().wrapping_sub(self.checked.load(Ordering::Relaxed));
         age < self.patience.load(Ordering::Relaxed)
-    }
-}
-
-impl Lives {
-    fn new(outside: Origin) -> Self {
-        Lives {
-            outside,
-            by_process: HashMap::new(),
-            groups: HashMap::new(),
-            by_comm: HashMap::new(),
-            streams: 0,
-            // Number 0 is the outsiders'.
-            group_count: 1,
-            announcements: Vec::new(),
-        }
-    }
-
-    /// The stream of a known process, after noting a change of program; none if it is another life.
-    fn refresh(&mut self, process: u32, start: u64, program: ProgramId) -> Option<StreamId> {
-        let life = self.by_process.get_mut(&process).filter(|life| life.start == start)?;
-        if life.origin.program != program {
-            life.origin.program = program;
-            self.announcements.push(Announcement::Exec(life.stream, program));
-        }
-        Some(life.stream)
-    }
-
-    fn add(
-        &mut self,
-        process: u32,
-        stat: &Stat,
-        leader: Option<u64>,
-        parent: Option<StreamId>,
-        program: ProgramId,
-    ) -> StreamId {
-        // Somebody else may have been quicker.
-        if let Some(stream) = self.refresh(process, stat.start, program) {
-            return stream;
-        }
-        if let Some(before) = self.by_process.remove(&process) {
-            self.announcements.push(Announcement::End(before.stream));
-        }
-        let origin = Origin { parent, program, group: self.group(stat.group, leader) };
-        let stream = self.begin(origin);
-        self.by_process.insert(process, Life { stream, start: stat.start, origin });
-        stream
-    }
-
-    fn begin(&mut self, origin: Origin) -> StreamId {
-        let stream = StreamId(self.streams);
-        self.streams += 1;
-        self.announcements.push(Announcement::Begin(stream, origin));
-        stream
-    }
-
-    /// The job's number. A leader that has ended keeps its number taken as long as a member lives, so
-    /// not seeing it means the job already known.
-    fn group(&mut self, number: u32, leader: Option<u64>) -> GroupId {
-        match self.groups.get(&number) {
-            Some(&(before, group)) if leader.is_none() || before == leader => group,
-            _ => {
-                if self.groups.len() >= GROUPS {
-                    self.groups.clear();
-                }
-                let group = self.new_group();
-                self.groups.insert(number, (leader, group));
-                group
-            }
-        }
-    }
-
-    fn new_group(&mut self) -> GroupId {
-        let group = GroupId(self.group_count);
-        self.group_count += 1;
-        group
-    }
-
-    fn end(&mut self, process: u32, start: u64) -> Option<StreamId> {
-        let life = self.by_process.get(&process).filter(|life| life.start == start)?;
-        let stream = life.stream;
-        self.by_process.remove(&process);
-        self.announcements.push(Announcement::End(stream));
-        Some(stream)
     }
 }
 

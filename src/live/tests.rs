@@ -255,15 +255,32 @@ fn a_driver_without_an_engine_is_harmless() {
     assert_eq!(live.snapshot(), None);
     assert!(live.detach());
     assert!(live.watch_opens(Path::new("/")).is_err());
-    drop(live.foreground());
+    drop(live.foreground(0));
     live.stop().unwrap();
 }
 
 #[test]
-fn idle_costs_nothing() {
+fn reads_stand_in_for_opens_that_were_lost() {
     let (live, _) = start(config(None));
-    // Nothing was handed in: the engine thread sleeps until something is.
-    std::thread::sleep(Duration::from_millis(50));
-    assert_eq!(live.figures().workers, 0);
+    live.desk.overflowed();
+    let read = |offset| Op::Read(crate::event::Span { offset, len: 4096 });
+    for offset in [0, 4096, 0] {
+        live.note(Note { tid: 0, file: FileId(1), op: read(offset), residency: Residency::Miss });
+    }
+    live.note(Note { tid: 0, file: FileId(2), op: read(1 << 20), residency: Residency::Miss });
+    let snapshot = live.snapshot().unwrap();
+    assert_eq!((snapshot.opens.total, snapshot.opens.miss, snapshot.events), (1, 1, 5));
+    assert_eq!(live.desk.counters.events.lost.get(), 1);
     live.stop().unwrap();
+}
+
+#[test]
+fn workers_come_with_work() {
+    let (live, fake) = start(config(None));
+    assert_eq!(live.figures().workers, 0);
+    open(&live, 1, Residency::Miss);
+    fake.wait("the question about the file", |asked| asked.len() == 1);
+    assert_eq!(live.figures().workers, 1);
+    live.stop().unwrap();
+    assert_eq!(live.figures().workers, 0);
 }

@@ -88,10 +88,10 @@ impl Reports {
     /// # Errors
     /// `EPERM` without `CAP_SYS_ADMIN`, `ENOSYS` or `EINVAL` where the kernel cannot.
     pub fn of_opens(mountpoint: &Path) -> io::Result<Reports> {
-        let reports = Reports::new(
-            libc::FAN_CLASS_NOTIF,
-            (libc::O_RDONLY | libc::O_LARGEFILE | libc::O_CLOEXEC | libc::O_NOATIME) as u32,
-        )?;
+        // The kernel opens each file for us with these flags: without blocking, for older kernels may report
+        // a fifo (6.18 does not).
+        let flags = libc::O_RDONLY | libc::O_LARGEFILE | libc::O_CLOEXEC | libc::O_NOATIME | libc::O_NONBLOCK;
+        let reports = Reports::new(libc::FAN_CLASS_NOTIF, flags as u32)?;
         let mask = libc::FAN_OPEN | libc::FAN_OPEN_EXEC | libc::FAN_CLOSE_WRITE | libc::FAN_ONDIR;
         let path = CString::new(mountpoint.as_os_str().as_bytes())?;
         reports.mark(libc::FAN_MARK_MOUNT, mask, libc::AT_FDCWD, Some(&path))?;

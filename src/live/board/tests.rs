@@ -1,4 +1,6 @@
+use super::state::LOOKERS;
 use super::*;
+use crate::engine::Target;
 use crate::id::{FileId, JobId};
 use std::sync::Arc;
 use std::thread;
@@ -60,6 +62,7 @@ fn a_withdrawn_job_never_begins_and_a_begun_one_is_not_withdrawn() {
 fn looking_at_used_files_gives_way_but_gets_its_turn() {
     let facts = |id| job(id, Target::Facts);
     let board = board(64, &[facts(100), facts(101), facts(102)]);
+    assert_eq!(board.workers(), LOOKERS);
     board.post(&(1..=20).map(data).collect::<Vec<_>>());
     // The very first turn is theirs, then each sixteenth.
     let order: Vec<u64> = (0..18).map(|_| take(&board)).collect();
