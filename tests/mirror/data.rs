@@ -160,7 +160,7 @@ fn prefetching_never_brings_back_old_content() {
                 });
             }
             let _stop = Stop(&done);
-            for round in 0..20_usize {
+            for round in 0..8_usize {
                 for number in 0..FILES {
                     let name = format!("f{number:02}");
                     let byte = b'A' + ((round + number) % 26) as u8;

@@ -47,9 +47,7 @@ fn the_second_run_finds_files_far_ahead_in_memory() {
         let job = stage.begin(&mount, &order[..FEW]);
         wait_for(&format!("a file far ahead on {path}"), || stage.resident(&eye, &order[FAR]).then_some(()));
         // Not in the order of the job, but in that of the device: the last one may come early.
-        wait_for(&format!("all files on {path}"), || {
-            order.iter().all(|file| stage.resident(&eye, file)).then_some(())
-        });
+        stage.await_all(&mount, &eye, &order);
         drop(eye);
         job.finish();
         let stats = mount.stats();
@@ -70,9 +68,7 @@ fn a_whole_second_run_hits_what_was_brought() {
         let before = mount.stats();
         let job = stage.begin(&mount, &order[..FEW]);
         let eye = Eye::on(&mount, path);
-        wait_for(&format!("all files on {path}"), || {
-            order.iter().all(|file| stage.resident(&eye, file)).then_some(())
-        });
+        stage.await_all(&mount, &eye, &order);
         // Whoever reads them now finds them there.
         stage.run(&mount, &order[FEW..]);
         let hits = |stats: &serde_json::Value| count(stats, "/opens/hit") + count(stats, "/opens/partial");
