@@ -12,5 +12,6 @@ mod mirror {
     mod files;
     mod large;
     mod nested;
+    mod unprivileged;
     mod users;
 }
