@@ -277,13 +277,11 @@ impl Planner {
     }
 
     fn group(&mut self, group: GroupId) -> &mut Group {
-        // What was used just before the group began is not its own doing.
-        let since = self.now.wrapping_add(1);
-        self.groups.entry(group).or_insert_with(|| Group {
-            gate: Gate::closed(),
-            course: Course::NONE,
-            since,
-            ahead: VecDeque::new(),
+        let now = &mut self.now;
+        self.groups.entry(group).or_insert_with(|| {
+            // A new moment: what was used just before is not the group's own doing.
+            *now = now.wrapping_add(1);
+            Group { gate: Gate::closed(), course: Course::NONE, since: *now, ahead: VecDeque::new() }
         })
     }
 

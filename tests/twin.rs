@@ -18,8 +18,11 @@ mod twin {
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use mount::scratch::Scratch;
+use mount::watchdog::Stop;
 use mount::{Mount, PATHS};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags};
@@ -101,6 +104,27 @@ fn many_at_once_behave_like_one() {
                 let (scratch, mount) = (&scratch, &mount);
                 scope.spawn(move || random_lists_agree(scratch, mount, seed, CASES / 2));
             }
+        });
+    }
+}
+
+/// What the kernel has forgotten it asks for again, of files that are open, moved or without a name too.
+#[test]
+fn a_forgetful_kernel_sees_the_same() {
+    for path in PATHS {
+        let scratch = Scratch::new();
+        let mount = scratch.mount(path).option("watch=off,timeout=0s").start();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    // Names and inodes only: dropping pages would mean to write them first.
+                    std::fs::write("/proc/sys/vm/drop_caches", "2").unwrap();
+                    std::thread::sleep(Duration::from_millis(3));
+                }
+            });
+            let _stop = Stop(&stop);
+            random_lists_agree(&scratch, &mount, 7, CASES / 2);
         });
     }
 }

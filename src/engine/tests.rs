@@ -257,7 +257,7 @@ fn one_cold_file_in_a_warm_tree_costs_a_few_checks() {
     let tar = world.process(1, 1);
     world.run(tar, files.clone(), 9);
     world.pause();
-    world.engine.set_window(Window { files: 128, bytes: 1 << 20 });
+    world.engine.set_window(Window { files: 128, bytes: 1 << 20, names_first: true });
     world.cached = (1..5_000).map(FileId).filter(|file| file.0 != 20).collect();
     let tar = world.process(1, 2);
     world.run(tar, files, 2);
@@ -290,7 +290,7 @@ fn the_next_window_comes_when_most_of_the_last_is_done() {
     let tar = world.process(1, 1);
     world.run(tar, 10..1_000, 9);
     world.pause();
-    world.engine.set_window(Window { files: 20, bytes: 1 << 20 });
+    world.engine.set_window(Window { files: 20, bytes: 1 << 20, names_first: true });
     let tar = world.process(1, 2);
     world.observe(tar, 10, Op::Open);
     assert_eq!(world.asked_for(Target::Data).len(), 20);
@@ -545,7 +545,11 @@ impl World {
             }
             Step::End(s) => self.engine.end(stream(s, streams)),
             Step::Tick(ms) => self.tick(Duration::from_millis(u64::from(ms) * 10)),
-            Step::Window(files) => self.engine.set_window(Window { files: files.into(), bytes: 200_000 }),
+            Step::Window(files) => self.engine.set_window(Window {
+                files: files.into(),
+                bytes: 200_000,
+                names_first: files % 2 == 0,
+            }),
             Step::Forget(f) => {
                 let mut effects = Vec::new();
                 self.engine.forget(FileId(10 + u32::from(f) % 190), &mut effects);

@@ -149,7 +149,7 @@ impl Board {
 
     /// Is something planned for the file that `want` would wait for?
     pub(crate) fn is_planned(&self, file: FileId, want: Want) -> bool {
-        self.planned.load(Ordering::Relaxed) > 0 && self.state.lock().planned.contains_key(&(file, want))
+        self.planned.load(Ordering::Relaxed) > 0 && self.state.lock().planned(file, want).is_some()
     }
 
     /// Waits until the planned job for `file` has ended, at most `patience`. With `hasten` a job that has
@@ -159,7 +159,7 @@ impl Board {
             return Joined::NotPlanned;
         }
         let mut state = self.state.lock();
-        let Some(&id) = state.planned.get(&(file, want)) else {
+        let Some(id) = state.planned(file, want) else {
             return Joined::NotPlanned;
         };
         if hasten {

@@ -22,9 +22,10 @@ use crate::id::{FileId, JobId};
 const STACK: usize = 256 << 10;
 
 /// One head: everything that fits the budget, in the order of the device.
-const ONE_HEAD_WINDOW: Window = Window { files: 16_384, bytes: u64::MAX };
+const ONE_HEAD_WINDOW: Window = Window { files: 16_384, bytes: u64::MAX, names_first: true };
 /// Many ways: in order of need, twice as many files as are under way at once.
-const MANY_WAYS_WINDOW: Window = Window { files: 2 * super::pace::MANY_WAYS, bytes: 32 << 20 };
+const MANY_WAYS_WINDOW: Window =
+    Window { files: 2 * super::pace::MANY_WAYS, bytes: 32 << 20, names_first: false };
 
 /// The crew.
 pub(crate) struct Crew {

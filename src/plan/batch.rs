@@ -43,9 +43,11 @@ impl Batch {
         self.data.contains_key(&file)
     }
 
-    /// Those whose names and inodes are to be brought: directories from the top down, then files.
-    pub(super) fn attributes(&self) -> Vec<Wanted> {
-        let mut all: Vec<Wanted> = self.wanted.iter().copied().filter(|wanted| wanted.attributes).collect();
+    /// Those whose names and inodes are to be brought: directories from the top down, then files (all
+    /// of them with `names_first`, else only those whose bytes are not wanted).
+    pub(super) fn attributes(&self, names_first: bool) -> Vec<Wanted> {
+        let now = |wanted: &Wanted| wanted.attributes && (names_first || !wanted.data);
+        let mut all: Vec<Wanted> = self.wanted.iter().copied().filter(now).collect();
         all.sort_by_key(|wanted| {
             let depth = if wanted.directory { wanted.depth } else { 0 };
             let inode = wanted.facts.map(|facts| facts.inode);
@@ -95,7 +97,8 @@ mod tests {
         ] {
             batch.push(one);
         }
-        assert_eq!(files(batch.attributes()), [5, 4, 1, 7, 6, 3, 2, 8]);
+        assert_eq!(files(batch.attributes(true)), [5, 4, 1, 7, 6, 3, 2, 8]);
+        assert_eq!(files(batch.attributes(false)), [5, 4, 1]);
         assert_eq!(files(batch.data()), [3, 6, 7, 2, 8]);
         assert_eq!(batch.bytes, 8);
     }

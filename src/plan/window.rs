@@ -113,7 +113,7 @@ impl Planner {
     }
 
     pub(super) fn ask_for(&mut self, group: GroupId, batch: &Batch, effects: &mut Vec<Effect>) {
-        for wanted in batch.attributes() {
+        for wanted in batch.attributes(self.window.names_first) {
             let job = self.ledger.ask(wanted.file, Target::Attributes, group, 0, u64::MAX);
             effects.push(Effect::Prefetch(job));
         }

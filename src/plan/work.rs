@@ -78,11 +78,14 @@ pub struct Window {
     pub files: usize,
     /// Bytes at most (but always at least one file).
     pub bytes: u64,
+    /// Names and inodes of files in a pass of their own before the bytes: one head then sweeps over
+    /// the inodes once. Elsewhere it is only one more wait, for whoever brings bytes brings names.
+    pub names_first: bool,
 }
 
 impl Default for Window {
     /// In between, until the driver has measured.
     fn default() -> Self {
-        Window { files: 1024, bytes: 64 << 20 }
+        Window { files: 1024, bytes: 64 << 20, names_first: true }
     }
 }

@@ -97,19 +97,17 @@ impl Stage {
         eye.places(self).any(|root| all_cached(&root.join(file)))
     }
 
-    /// Waits until all of these are resident.
+    /// Waits until each of these has been resident: the machine may take memory back meanwhile.
     ///
     /// # Panics
     /// When they do not become so; with what is missing.
     pub fn await_all(&self, mount: &Mount, eye: &Eye, files: &[String]) {
         let start = Instant::now();
-        loop {
-            let missing: Vec<_> = files.iter().filter(|file| !self.resident(eye, file)).collect();
-            if missing.is_empty() {
-                return;
-            }
+        let mut missing: Vec<_> = files.iter().collect();
+        while !missing.is_empty() {
             assert!(start.elapsed() < PATIENCE, "not brought: {missing:?}; {}", mount.stats());
-            std::thread::sleep(Duration::from_millis(20));
+            missing.retain(|file| !self.resident(eye, file));
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 

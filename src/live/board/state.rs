@@ -108,6 +108,12 @@ impl State {
         None
     }
 
+    /// The job that brings what is wanted of a file: whoever brings its bytes brings its name too.
+    pub(super) fn planned(&self, file: FileId, want: Want) -> Option<JobId> {
+        let of = |want| self.planned.get(&(file, want)).copied();
+        of(want).or_else(|| if want == Want::Attributes { of(Want::Data) } else { None })
+    }
+
     pub(super) fn is_waiting(&self, id: JobId) -> bool {
         matches!(self.stages.get(&id), Some(Stage::Waiting(_)))
     }
