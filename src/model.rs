@@ -12,12 +12,11 @@
 
 use thiserror::Error;
 
+use crate::codec::{CodecError, Reader, put_bytes};
 use crate::names::{Names, Programs};
 
-pub mod codec;
 mod file;
 
-use codec::{CodecError, Reader, put_bytes};
 pub use file::{load, set_aside, store};
 
 const MAGIC: &[u8; 8] = b"AUGURFS\n";
