@@ -182,11 +182,6 @@ impl Engine {
         self.planner.facts().get(file)
     }
 
-    /// Takes in facts that the driver came by on its own.
-    pub fn learn_facts(&mut self, file: FileId, facts: Facts) {
-        self.planner.learn(file, facts);
-    }
-
     /// Nothing will happen any more: what waits for its use was wasted.
     pub fn close(&mut self) {
         self.planner.give_up();

@@ -131,7 +131,7 @@ fn a_request_waits_for_a_planned_file_and_is_released_at_the_end() {
     fake.wait("a job", |asked| asked.iter().any(is_warming));
     let job = fake.state.lock().asked.iter().copied().find(is_warming).unwrap();
     let want = if job.target == crate::engine::Target::Data { Want::Data } else { Want::Attributes };
-    assert!(live.planned(job.file, want));
+    assert!(live.crew.board().is_planned(job.file, want));
     let there = live.clone();
     let waiter = std::thread::spawn(move || there.join(job.file, want));
     fake.release();
