@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded, select, tick};
+use crossbeam_channel::{Receiver, bounded, select, tick};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -58,7 +58,7 @@ impl Service {
     /// What made a mount impossible; nothing is left of it.
     pub(super) fn start(config: Config, predictor: PredictorChoice) -> Result<Self, MountError> {
         let (to_wishes, wishes) = bounded(8);
-        let signals = signals::watch(to_wishes.clone()).map_err(MountError::Session)?;
+        let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
         let source = Arc::new(open_source(&config)?);
         let below = Arc::new(open_mountpoint(&config)?);
         let chosen = choose(config.path, &Allowance::at(&config.mountpoint));
@@ -79,7 +79,7 @@ impl Service {
         let mirror = Arc::new(mirror);
         let session = Session::mount(mirror.clone(), &config, chosen.path, counters.clone())
             .map_err(MountError::Session)?;
-        let started = Started { config, chosen, mirror, live, counters, signals, wishes, to_wishes };
+        let started = Started { config, chosen, mirror, live, counters, signals, wishes };
         started.finish(session, &source, below)
     }
 
@@ -169,12 +169,11 @@ struct Started {
     counters: Arc<Counters>,
     signals: SignalWatch,
     wishes: Receiver<Wish>,
-    to_wishes: Sender<Wish>,
 }
 
 impl Started {
     fn finish(self, session: Session, source: &OwnedFd, below: Arc<OwnedFd>) -> Result<Service, MountError> {
-        let Started { config, chosen, mirror, live, counters, signals, wishes, to_wishes } = self;
+        let Started { config, chosen, mirror, live, counters, signals, wishes } = self;
         let place = mountinfo::at(&config.mountpoint).ok().flatten();
         let device = place.map(|mount| mount.device).ok_or_else(|| {
             MountError::Session(io::Error::other("the new mount is not in /proc/self/mountinfo"))
@@ -200,7 +199,7 @@ impl Started {
             attach(&config, &mirror, &live);
         }
         let reporter = Reporter::new(&config, chosen, passthrough, live.clone(), counters);
-        let control = listen(device, reporter, live.clone(), to_wishes);
+        let control = listen(device, reporter);
         Ok(Service {
             config,
             device,
@@ -261,23 +260,9 @@ fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
 }
 
 /// Answers on the control socket.
-fn listen(
-    device: (u32, u32),
-    reporter: Reporter,
-    live: Arc<Live>,
-    wishes: Sender<Wish>,
-) -> Option<ControlGuard> {
+fn listen(device: (u32, u32), reporter: Reporter) -> Option<ControlGuard> {
     let answer = move |request| match request {
         Request::Stats => Response::Stats { report: Box::new(reporter.report()) },
-        Request::Save => match live.save() {
-            Ok(()) => Response::Done,
-            Err(error) => Response::Error { message: error.to_string() },
-        },
-        Request::Unmount => {
-            // A full channel holds a wish to stop already.
-            let _ = wishes.try_send(Wish::Stop);
-            Response::Done
-        }
     };
     control::own_socket(device)
         .and_then(|path| control::serve(&path, answer))
