@@ -212,6 +212,32 @@ fn a_model_that_cannot_be_written_is_an_error_that_says_where() {
     live.stop().unwrap();
 }
 
+/// Who asks for the time of the last save does not wait for a disk that does not answer.
+#[test]
+fn statistics_do_not_wait_for_a_save() {
+    let dir = tempfile::tempdir().unwrap();
+    let (live, _) = start(config(Some(dir.path().join("model"))));
+    let (to, hold) = crossbeam_channel::bounded::<()>(0);
+    let there = live.clone();
+    // The engine thread stands for the disk: a save waits for both in the same place.
+    let (held, is_held) = crossbeam_channel::bounded(1);
+    let wait = move |_: &mut Engine| held.send(()).is_ok() && hold.recv().is_err();
+    let engine = std::thread::spawn(move || there.ask(wait));
+    is_held.recv().unwrap();
+    let there = live.clone();
+    let saving = std::thread::spawn(move || there.save());
+    while !live.keeper.is_saving() {
+        std::thread::yield_now();
+    }
+    assert_eq!(live.saved_at(), None);
+    assert!(live.names.try_lock().is_some() && !saving.is_finished());
+    drop(to);
+    assert_eq!(engine.join().unwrap(), Some(true));
+    saving.join().unwrap().unwrap();
+    assert!(live.saved_at().is_some());
+    live.stop().unwrap();
+}
+
 #[test]
 fn the_model_is_saved_now_and_then() {
     let dir = tempfile::tempdir().unwrap();
