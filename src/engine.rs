@@ -101,7 +101,7 @@ impl Engine {
         match event.op {
             Op::Open => self.count_open(stream, event.residency),
             Op::Remove => return self.planner.drop_file(event.file, effects),
-            Op::Close => return self.planner.inquire(event.file, true, effects),
+            Op::Close => return self.inquire(event.file, true, effects),
             Op::Write => return,
             Op::Lookup | Op::List | Op::Read(_) => {}
         }
@@ -182,11 +182,6 @@ impl Engine {
         self.planner.facts().get(file)
     }
 
-    /// Takes in facts that the driver came by on its own.
-    pub fn learn_facts(&mut self, file: FileId, facts: Facts) {
-        self.planner.learn(file, facts);
-    }
-
     /// Nothing will happen any more: what waits for its use was wasted.
     pub fn close(&mut self) {
         self.planner.give_up();
@@ -234,6 +229,13 @@ impl Engine {
         Ok(same)
     }
 
+    /// Facts serve predictions: without any, nobody is asked for them.
+    fn inquire(&mut self, file: FileId, again: bool, effects: &mut Vec<Effect>) {
+        if self.predictor.choice() != PredictorChoice::None {
+            self.planner.inquire(file, again, effects);
+        }
+    }
+
     fn count_open(&mut self, stream: Option<Stream>, residency: Residency) {
         self.opens.total += 1;
         self.opens.judge(residency);
@@ -260,7 +262,7 @@ impl Engine {
             self.planner.used(file, at)
         };
         if matches!(op, Op::Open | Op::List) {
-            self.planner.inquire(file, false, effects);
+            self.inquire(file, false, effects);
         }
         if let Some(course) = course {
             self.planner.steer(group, course, effects);

@@ -40,7 +40,7 @@ use parking_lot::Mutex;
 
 use crate::engine::{Engine, Job, Outcome, Settings, Snapshot};
 use crate::event::{Op, Residency};
-use crate::id::{FileId, ProgramId};
+use crate::id::FileId;
 use crate::names::{Names, Programs};
 use crate::stats::Counters;
 use attachment::Berth;
@@ -239,11 +239,6 @@ impl Live {
         self.crew.join(file, want)
     }
 
-    /// Would [`Live::join`] wait? Never waits itself.
-    pub fn planned(&self, file: FileId, want: Want) -> bool {
-        self.crew.board().is_planned(file, want)
-    }
-
     /// Counts and times a foreground request for `bytes` (0 for a name) at the source for as long as the
     /// result lives. For pool threads.
     pub fn foreground(&self, bytes: u64) -> Turn {
@@ -318,11 +313,6 @@ impl Live {
     /// there is no engine.
     pub fn ask<R: Send + 'static>(&self, ask: impl FnOnce(&mut Engine) -> R + Send + 'static) -> Option<R> {
         keeper::visit(&self.desk, ask)
-    }
-
-    /// What a program's number stands for: the path of its executable.
-    pub fn program(&self, program: ProgramId) -> Option<String> {
-        self.programs.lock().identity(program).map(str::to_owned)
     }
 
     /// When the model was last saved, in seconds since 1970.

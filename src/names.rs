@@ -11,8 +11,8 @@
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
+use crate::codec::{CodecError, Reader, put_bytes, put_varint};
 use crate::id::FileId;
-use crate::model::codec::{CodecError, Reader, put_bytes, put_varint};
 
 mod programs;
 mod table;

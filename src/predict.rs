@@ -5,9 +5,9 @@
 
 use thiserror::Error;
 
+use crate::codec::CodecError;
 use crate::event::Origin;
 use crate::id::{FileId, GroupId, ProgramId, StreamId};
-use crate::model::codec::CodecError;
 
 mod choice;
 mod match_model;

@@ -143,6 +143,35 @@ fn what_a_killed_daemon_leaves_is_cleaned_up_by_the_next_one() {
     }
 }
 
+/// Cuts the connection of a FUSE mount by the minor number of its device.
+fn cut(scratch: &Scratch, minor: u32) {
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+    let control = scratch.join("control");
+    fs::create_dir(&control).unwrap();
+    mount("none", &control, "fusectl", MountFlags::empty(), None).unwrap();
+    let written = fs::write(control.join(format!("{minor}/abort")), "1");
+    unmount(&control, UnmountFlags::DETACH).unwrap();
+    written.unwrap();
+}
+
+/// As when the session fails: nobody unmounted, and nobody answers any more. The real tree must be seen again.
+#[test]
+fn a_mount_whose_connection_is_cut_goes_and_says_so() {
+    for path in PATHS {
+        let scratch = Scratch::new();
+        scratch.write("file", "text");
+        let model = scratch.join("model");
+        let mut mount = Mount::of(&scratch.source(), &scratch.source()).path(path).model(&model).start();
+        assert!(mount.is_mounted());
+        cut(&scratch, mount.device().1);
+        assert_eq!(mount.wait_for_end().code(), Some(1), "{path}");
+        assert!(!mount.is_mounted() && model.exists(), "{path}");
+        let said = mount.said();
+        assert!(said.contains("augurfs: the mount has ended before its time: "), "{path}: {said}");
+        assert_eq!(fs::read_to_string(scratch.source().join("file")).unwrap(), "text", "{path}");
+    }
+}
+
 #[test]
 fn a_killed_daemon_leaves_a_mount_that_can_be_unmounted() {
     let scratch = Scratch::new();

@@ -434,6 +434,18 @@ fn what_was_learned_is_the_same_after_a_restart() {
 }
 
 #[test]
+fn without_a_predictor_nothing_is_asked_for() {
+    let mut world = World::new(Settings { predictor: PredictorChoice::None, budget: BUDGET });
+    for group in 1..4 {
+        let tar = world.process(1, group);
+        world.run(tar, tree(), 9);
+        world.observe(tar, 20, Op::Close);
+        world.pause();
+    }
+    assert_eq!(world.log, []);
+}
+
+#[test]
 fn another_predictor_takes_the_facts_only() {
     let mut world = World::new(MATCH);
     let tar = world.process(1, 1);

@@ -148,6 +148,7 @@ impl Board {
     }
 
     /// Is something planned for the file that `want` would wait for?
+    #[cfg(test)]
     pub(crate) fn is_planned(&self, file: FileId, want: Want) -> bool {
         self.planned.load(Ordering::Relaxed) > 0 && self.state.lock().planned(file, want).is_some()
     }

@@ -131,7 +131,7 @@ fn a_request_waits_for_a_planned_file_and_is_released_at_the_end() {
     fake.wait("a job", |asked| asked.iter().any(is_warming));
     let job = fake.state.lock().asked.iter().copied().find(is_warming).unwrap();
     let want = if job.target == crate::engine::Target::Data { Want::Data } else { Want::Attributes };
-    assert!(live.planned(job.file, want));
+    assert!(live.crew.board().is_planned(job.file, want));
     let there = live.clone();
     let waiter = std::thread::spawn(move || there.join(job.file, want));
     fake.release();
@@ -209,6 +209,32 @@ fn a_model_that_cannot_be_written_is_an_error_that_says_where() {
     let (live, _) = start(config(Some(dir.path().join("none/model"))));
     let error = live.stop().unwrap_err();
     assert!(error.to_string().contains("none/model"), "{error}");
+    live.stop().unwrap();
+}
+
+/// Who asks for the time of the last save does not wait for a disk that does not answer.
+#[test]
+fn statistics_do_not_wait_for_a_save() {
+    let dir = tempfile::tempdir().unwrap();
+    let (live, _) = start(config(Some(dir.path().join("model"))));
+    let (to, hold) = crossbeam_channel::bounded::<()>(0);
+    let there = live.clone();
+    // The engine thread stands for the disk: a save waits for both in the same place.
+    let (held, is_held) = crossbeam_channel::bounded(1);
+    let wait = move |_: &mut Engine| held.send(()).is_ok() && hold.recv().is_err();
+    let engine = std::thread::spawn(move || there.ask(wait));
+    is_held.recv().unwrap();
+    let there = live.clone();
+    let saving = std::thread::spawn(move || there.save());
+    while !live.keeper.is_saving() {
+        std::thread::yield_now();
+    }
+    assert_eq!(live.saved_at(), None);
+    assert!(live.names.try_lock().is_some() && !saving.is_finished());
+    drop(to);
+    assert_eq!(engine.join().unwrap(), Some(true));
+    saving.join().unwrap().unwrap();
+    assert!(live.saved_at().is_some());
     live.stop().unwrap();
 }
 

@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
+use crate::codec::{CodecError, Reader, put_bytes, put_varint};
 use crate::id::ProgramId;
-use crate::model::codec::{CodecError, Reader, put_bytes, put_varint};
 
 /// Identity strings (a path, or whatever the driver finds telling) and their numbers.
 #[derive(Clone, Debug, Default)]

@@ -6,9 +6,9 @@
 use super::{
     Access, Course, Footprint, Kind, LoadError, PcmParameters, Prediction, Predictor, PredictorChoice,
 };
+use crate::codec::Reader;
 use crate::event::Origin;
 use crate::id::{FileId, GroupId, IdMap, ProgramId, StreamId};
-use crate::model::codec::Reader;
 
 mod trie;
 

@@ -11,15 +11,16 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded, select, tick};
+use crossbeam_channel::{Receiver, RecvError, bounded, select, tick};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
+use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
-use super::{MountError, check, presence};
+use super::{MountError, presence};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
 use crate::fuse::Session;
@@ -28,10 +29,13 @@ use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
 use crate::predict::PredictorChoice;
 use crate::stats::Counters;
-use crate::sys::{memory, mountinfo};
+use crate::sys::memory;
 
 /// After a busy mount was detached, its users may go on for so long; then the daemon ends.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// A mount that is being unmounted by force has gone within this time after its session ended.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// How often descriptors that were opened for a moment are looked at.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -39,10 +43,10 @@ const SWEEP: Duration = Duration::from_millis(250);
 /// A mount that is up.
 pub(super) struct Service {
     config: Config,
-    device: (u32, u32),
+    mounted: Mounted,
     mirror: Arc<Mirror>,
     live: Arc<Live>,
-    ended: Receiver<()>,
+    ended: Receiver<io::Result<()>>,
     gone: Receiver<()>,
     wishes: Receiver<Wish>,
     _signals: SignalWatch,
@@ -58,7 +62,7 @@ impl Service {
     /// What made a mount impossible; nothing is left of it.
     pub(super) fn start(config: Config, predictor: PredictorChoice) -> Result<Self, MountError> {
         let (to_wishes, wishes) = bounded(8);
-        let signals = signals::watch(to_wishes.clone()).map_err(MountError::Session)?;
+        let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
         let source = Arc::new(open_source(&config)?);
         let below = Arc::new(open_mountpoint(&config)?);
         let chosen = choose(config.path, &Allowance::at(&config.mountpoint));
@@ -79,39 +83,65 @@ impl Service {
         let mirror = Arc::new(mirror);
         let session = Session::mount(mirror.clone(), &config, chosen.path, counters.clone())
             .map_err(MountError::Session)?;
-        let started = Started { config, chosen, mirror, live, counters, signals, wishes, to_wishes };
-        started.finish(session, &source, below)
+        // From here on an error takes the mount away again.
+        let mounted = Mounted::at(config.mountpoint.clone());
+        let started = Started { config, chosen, mirror, live, counters, signals, wishes };
+        started.finish(session, mounted, &source, below)
     }
 
     /// Serves until the mount has gone.
-    pub(super) fn serve(mut self) {
+    ///
+    /// # Errors
+    /// The session with the kernel ended although nobody unmounted.
+    pub(super) fn serve(mut self) -> io::Result<()> {
         let sweep = tick(SWEEP);
-        loop {
+        let verdict = loop {
             select! {
-                recv(self.ended) -> _ => break,
-                recv(self.gone) -> _ => {
-                    self.gone = crossbeam_channel::never();
-                    self.let_go();
-                }
+                recv(self.ended) -> ended => break self.judge(ended),
+                recv(self.gone) -> _ => self.seen_to_go(),
                 recv(self.wishes) -> wish => match wish {
                     Ok(Wish::Save) => save(&self.live),
                     Ok(Wish::Stop) | Err(_) => {
                         self.take_down();
-                        break;
+                        break Ok(());
                     }
                 },
                 recv(sweep) -> _ => {
                     self.mirror.sweep();
                 }
             }
-        }
+        };
         self.finish();
+        verdict
     }
 
     /// Unmounts and ends at once: nobody wants the mount.
     pub(super) fn stop(mut self) {
         self.take_down();
         self.finish();
+    }
+
+    /// Somebody has unmounted. Our own hold on the file system goes too, so that the session ends.
+    fn seen_to_go(&mut self) {
+        self.gone = crossbeam_channel::never();
+        self.mounted.left();
+        self.let_go();
+    }
+
+    /// The session has ended: because the mount has gone, or in an error, which must not leave a dead mount behind.
+    fn judge(&mut self, ended: Result<io::Result<()>, RecvError>) -> io::Result<()> {
+        match ended.unwrap_or_else(|_| Err(io::Error::other("the session with the kernel panicked"))) {
+            // A forced unmount ends the session a moment before the mount goes.
+            Ok(()) if !self.mounted.is_there() || self.gone.recv_timeout(MOMENT).is_ok() => Ok(()),
+            Ok(()) => {
+                self.mounted.detach();
+                Err(io::Error::other("the connection to the kernel was cut"))
+            }
+            Err(error) => {
+                self.mounted.detach();
+                Err(error)
+            }
+        }
     }
 
     /// Nothing of ours is on the mount from here on.
@@ -125,32 +155,31 @@ impl Service {
     fn take_down(&mut self) {
         self.let_go();
         // Only what is ours: somebody may have unmounted it and mounted something else there.
-        match mountinfo::at(&self.config.mountpoint) {
-            Ok(Some(mount)) if mount.device == self.device => self.unmount(),
-            _ => {}
+        if self.mounted.is_there() {
+            self.unmount();
         }
         if self.ended.recv_timeout(GRACE).is_err() {
             log::warn!("{} is still in use: its users lose it now", self.config.mountpoint.display());
         }
     }
 
-    fn unmount(&self) {
+    fn unmount(&mut self) {
         if rustix::process::geteuid().is_root() {
             match rustix::mount::unmount(&self.config.mountpoint, UnmountFlags::NOFOLLOW) {
                 Err(Errno::BUSY) => log::warn!("{} is busy: detached", self.config.mountpoint.display()),
                 Err(error) => {
                     log::warn!("{} could not be unmounted: {error}", self.config.mountpoint.display())
                 }
-                Ok(()) => return,
+                Ok(()) => return self.mounted.left(),
             }
         }
-        if let Err(error) = check::detach(&self.config.mountpoint) {
-            log::error!("{error}");
-        }
+        self.mounted.detach();
     }
 
     /// Saves what was learned; then whoever waits for us may go on.
     fn finish(mut self) {
+        // Whatever ended the session has been judged by now.
+        self.mounted.left();
         self.let_go();
         self.changes = None;
         if let Err(error) = self.live.stop() {
@@ -169,16 +198,18 @@ struct Started {
     counters: Arc<Counters>,
     signals: SignalWatch,
     wishes: Receiver<Wish>,
-    to_wishes: Sender<Wish>,
 }
 
 impl Started {
-    fn finish(self, session: Session, source: &OwnedFd, below: Arc<OwnedFd>) -> Result<Service, MountError> {
-        let Started { config, chosen, mirror, live, counters, signals, wishes, to_wishes } = self;
-        let place = mountinfo::at(&config.mountpoint).ok().flatten();
-        let device = place.map(|mount| mount.device).ok_or_else(|| {
-            MountError::Session(io::Error::other("the new mount is not in /proc/self/mountinfo"))
-        })?;
+    fn finish(
+        self,
+        session: Session,
+        mounted: Mounted,
+        source: &OwnedFd,
+        below: Arc<OwnedFd>,
+    ) -> Result<Service, MountError> {
+        let Started { config, chosen, mirror, live, counters, signals, wishes } = self;
+        let device = mounted.device().map_err(MountError::Session)?;
         mirror.cover(device, below);
         mirror.connect(session.kernel()).map_err(MountError::Session)?;
         let passthrough = session.passthrough();
@@ -186,11 +217,8 @@ impl Started {
         let session = std::thread::Builder::new()
             .name("session".into())
             .spawn(move || {
-                if let Err(error) = session.run() {
-                    log::error!("the session with the kernel ended: {error}");
-                }
                 // The other side waits for this, or has gone.
-                let _ = to_ended.send(());
+                let _ = to_ended.send(session.run());
             })
             .map_err(MountError::Session)?;
         let (to_gone, gone) = bounded(1);
@@ -200,10 +228,10 @@ impl Started {
             attach(&config, &mirror, &live);
         }
         let reporter = Reporter::new(&config, chosen, passthrough, live.clone(), counters);
-        let control = listen(device, reporter, live.clone(), to_wishes);
+        let control = listen(device, reporter);
         Ok(Service {
             config,
-            device,
+            mounted,
             mirror,
             live,
             ended,
@@ -261,23 +289,9 @@ fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
 }
 
 /// Answers on the control socket.
-fn listen(
-    device: (u32, u32),
-    reporter: Reporter,
-    live: Arc<Live>,
-    wishes: Sender<Wish>,
-) -> Option<ControlGuard> {
+fn listen(device: (u32, u32), reporter: Reporter) -> Option<ControlGuard> {
     let answer = move |request| match request {
         Request::Stats => Response::Stats { report: Box::new(reporter.report()) },
-        Request::Save => match live.save() {
-            Ok(()) => Response::Done,
-            Err(error) => Response::Error { message: error.to_string() },
-        },
-        Request::Unmount => {
-            // A full channel holds a wish to stop already.
-            let _ = wishes.try_send(Wish::Stop);
-            Response::Done
-        }
     };
     control::own_socket(device)
         .and_then(|path| control::serve(&path, answer))

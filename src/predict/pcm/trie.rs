@@ -4,8 +4,8 @@
 //! parent, when a halving came between the two counts); a partition never has more nodes than allowed;
 //! its root is never freed.
 
+use crate::codec::{CodecError, Reader, put_varint};
 use crate::id::{FileId, IdMap};
-use crate::model::codec::{CodecError, Reader, put_varint};
 
 const NIL: u32 = u32::MAX;
 
