@@ -20,7 +20,7 @@ mod watch;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -73,10 +73,6 @@ pub struct Entry {
     /// How long this may be relied on.
     pub fresh: Freshness,
 }
-
-/// A watched source tells of every change: the kernel may rely on what it knows until then. An hour
-/// bounds the harm of an event that got lost unseen.
-const WATCHED: Duration = Duration::from_secs(3600);
 
 /// The mirror of one source.
 #[derive(Debug)]
@@ -144,12 +140,6 @@ impl Mirror {
 
     fn location(&self, inode: &Inode, how: How) -> Result<Arc<OwnedFd>> {
         self.descriptors.location(&self.source, &self.inodes, inode, how)
-    }
-
-    fn fresh(&self, dev: u64) -> Freshness {
-        let watched = self.watched.load(Ordering::Acquire) && dev == self.source.root_key().dev;
-        let time = if watched { WATCHED } else { self.timeout };
-        Freshness { entry: time, attr: time }
     }
 
     /// Waits, bounded, for a prefetch of `inode` that is planned or under way. How it was found.

@@ -13,6 +13,7 @@ mod report;
 mod service;
 pub mod signals;
 pub mod unmount;
+mod watching;
 
 pub use error::MountError;
 

@@ -483,8 +483,8 @@ fn list_plus(m: &Mirror, who: Requester, nodeid: u64, offset: u64, mut reply: Re
             // An entry that has gone since is left out, as a later listing would.
             let Ok(entry) = m.enter_listed(&listing, &e.name) else { return false };
             let (attr, ino) = (file_attr(&entry.attr), entry.attr.ino);
-            let generation = Generation(entry.generation);
-            let full = reply.add(INodeNo(ino), e.next, &e.name, &entry.fresh.attr, &attr, generation);
+            let (generation, fresh) = (Generation(entry.generation), entry.fresh.entry.min(entry.fresh.attr));
+            let full = reply.add(INodeNo(ino), e.next, &e.name, &fresh, &attr, generation);
             if full {
                 m.forget(ino, 1);
             }

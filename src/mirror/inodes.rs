@@ -98,6 +98,11 @@ impl Inode {
         self.state.lock().handle.clone()
     }
 
+    /// Has it a lasting name?
+    pub fn has_handle(&self) -> bool {
+        self.state.lock().handle.is_some()
+    }
+
     /// Where it was last seen.
     pub fn place(&self) -> Place {
         self.state.lock().place.clone()
