@@ -75,10 +75,6 @@ pub struct Entry {
     pub fresh: Freshness,
 }
 
-/// A watched source tells of every change: the kernel may rely on what it knows until then. An hour
-/// bounds the harm of an event that got lost unseen.
-const WATCHED: Duration = Duration::from_secs(3600);
-
 /// Requests that may wait for prefetches at once: half the threads of the pool, so that the workers'
 /// own requests, which end the waiting, always find one.
 const JOINERS: usize = 128;
@@ -152,12 +148,6 @@ impl Mirror {
 
     fn location(&self, inode: &Arc<Inode>, how: How) -> Result<Arc<OwnedFd>> {
         self.descriptors.location(&self.source, &self.inodes, inode, how)
-    }
-
-    fn fresh(&self, dev: u64) -> Freshness {
-        let watched = self.watched.load(Ordering::Acquire) && dev == self.source.root_key().dev;
-        let time = if watched { WATCHED } else { self.timeout };
-        Freshness { entry: time, attr: time }
     }
 
     /// Waits, bounded, for a prefetch of `inode` that is planned or under way. How it was found.

@@ -14,6 +14,7 @@ mod report;
 mod service;
 pub mod signals;
 pub mod unmount;
+mod watching;
 
 pub use error::MountError;
 

@@ -57,7 +57,7 @@ impl Mirror {
         let inode = self.inode(nodeid)?;
         let at = self.location(&inode, how)?;
         let stat = stat_fd(&at)?;
-        Ok((Attr::new(nodeid, &stat), self.fresh(inode.key.dev)))
+        Ok((Attr::new(nodeid, &stat), self.fresh(&inode)))
     }
 
     /// Changes attributes; the new ones come back.
@@ -83,7 +83,7 @@ impl Mirror {
                 Timestamps { last_access: timespec(change.atime), last_modification: timespec(change.mtime) };
             rustix::fs::utimensat(&at, c"", &times, AtFlags::EMPTY_PATH)?;
         }
-        Ok((Attr::new(nodeid, &stat_fd(&at)?), self.fresh(inode.key.dev)))
+        Ok((Attr::new(nodeid, &stat_fd(&at)?), self.fresh(&inode)))
     }
 
     fn truncate(&self, inode: &Arc<Inode>, size: u64, handle: u64) -> Result<()> {

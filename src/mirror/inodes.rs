@@ -101,6 +101,11 @@ impl Inode {
         self.state.lock().handle.clone()
     }
 
+    /// Has it a lasting name?
+    pub(super) fn has_handle(&self) -> bool {
+        self.state.lock().handle.is_some()
+    }
+
     /// Where it was last seen.
     pub(super) fn place(&self) -> Place {
         self.state.lock().place.clone()

@@ -20,6 +20,7 @@ use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
+use super::watching::watch_changes;
 use super::{MountError, presence};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
@@ -213,6 +214,8 @@ impl Started {
         mirror.cover(device, below);
         mirror.connect(session.kernel()).map_err(MountError::Session)?;
         let passthrough = session.passthrough();
+        // Before the first answer: what is told from now on is watched.
+        let (changes, watch) = watch_changes(&config, &mirror, source);
         let (to_ended, ended) = bounded(1);
         let session = std::thread::Builder::new()
             .name("session".into())
@@ -223,11 +226,10 @@ impl Started {
             .map_err(MountError::Session)?;
         let (to_gone, gone) = bounded(1);
         presence::watch(device, to_gone).map_err(MountError::Session)?;
-        let changes = config.watch.then(|| watch_changes(&mirror, source)).flatten();
         if chosen.path == DataPath::Resident {
             attach(&config, &mirror, &live);
         }
-        let reporter = Reporter::new(&config, chosen, passthrough, live.clone(), counters);
+        let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters);
         let control = listen(device, reporter);
         Ok(Service {
             config,
@@ -260,21 +262,6 @@ fn open_mountpoint(config: &Config) -> Result<OwnedFd, MountError> {
         path: config.mountpoint.clone(),
         reason: error.into(),
     })
-}
-
-/// Has changes made directly in the source told to the mirror, where that can be had.
-fn watch_changes(mirror: &Arc<Mirror>, source: &OwnedFd) -> Option<ChangeWatch> {
-    let to = mirror.clone();
-    match ChangeWatch::start(source, move |change| to.changed(&change)) {
-        Ok(watch) => {
-            mirror.set_watched(true);
-            Some(watch)
-        }
-        Err(error) => {
-            log::info!("changes in the source are noticed by time-out only: {error}");
-            None
-        }
-    }
 }
 
 /// Gives workers their own way into the mount, and starts the watching of opens.
