@@ -33,6 +33,8 @@ const LINGER: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 struct Lent {
     fd: Arc<OwnedFd>,
+    /// Of the inode it is: one that a late request for a former file of this number left is not used.
+    generation: u64,
     used: Instant,
 }
 
@@ -61,7 +63,8 @@ impl Purpose {
 /// The descriptors held for a while.
 #[derive(Debug)]
 pub(super) struct Descriptors {
-    directories: Mutex<LruCache<u64, Arc<OwnedFd>>>,
+    /// With the generation of the inode, for the same reason as in `Lent`.
+    directories: Mutex<LruCache<u64, (u64, Arc<OwnedFd>)>>,
     files: Mutex<LruCache<(u64, Purpose), Lent>>,
 }
 
@@ -94,17 +97,24 @@ impl Descriptors {
             return Ok(pin);
         }
         let directory = inode.kind.is_dir();
-        if directory && let Some(fd) = self.directories.lock().get(&inode.nodeid) {
-            return Ok(fd.clone());
+        if directory && let Some(fd) = self.directory(inode) {
+            return Ok(fd);
         }
         let fd = Arc::new(match how {
             How::InMemory => self.by_path(source, inodes, inode, how)?,
             How::MayBlock => self.find(source, inodes, inode)?,
         });
         if directory {
-            self.directories.lock().put(inode.nodeid, fd.clone());
+            self.directories.lock().put(inode.nodeid, (inode.generation(), fd.clone()));
         }
         Ok(fd)
+    }
+
+    /// The descriptor held for a directory, if it is still that directory's.
+    fn directory(&self, inode: &Inode) -> Option<Arc<OwnedFd>> {
+        let mut directories = self.directories.lock();
+        let (generation, fd) = directories.get(&inode.nodeid)?;
+        (*generation == inode.generation()).then(|| fd.clone())
     }
 
     /// By handle; by path where there is none or the source has lost track of it.
@@ -124,9 +134,7 @@ impl Descriptors {
         let parent = inodes.get(place.parent).ok_or(Errno::STALE)?;
         let dir = match how {
             // One step only: the directory itself has to be at hand.
-            How::InMemory if parent.nodeid != ROOT => {
-                self.directories.lock().get(&parent.nodeid).cloned().ok_or(Errno::AGAIN)?
-            }
+            How::InMemory if parent.nodeid != ROOT => self.directory(&parent).ok_or(Errno::AGAIN)?,
             _ => self.location(source, inodes, &parent, how)?,
         };
         let name = std::os::unix::ffi::OsStrExt::from_bytes(&place.name);
@@ -182,12 +190,15 @@ impl Descriptors {
         how: How,
     ) -> Result<Arc<OwnedFd>> {
         let slot = (inode.nodeid, purpose);
-        if let Some(lent) = self.files.lock().get_mut(&slot) {
+        let generation = inode.generation();
+        if let Some(lent) = self.files.lock().get_mut(&slot)
+            && lent.generation == generation
+        {
             lent.used = Instant::now();
             return Ok(lent.fd.clone());
         }
         let fd = Arc::new(self.open(source, inodes, inode, purpose.flags(), how)?);
-        let lent = Lent { fd: fd.clone(), used: Instant::now() };
+        let lent = Lent { fd: fd.clone(), generation, used: Instant::now() };
         // The one pushed out is closed here, outside the lock.
         let _closed = self.files.lock().push(slot, lent);
         Ok(fd)
