@@ -163,6 +163,8 @@ impl Nodes {
     }
 
     fn insert(&mut self, inode: Arc<Inode>) {
+        // Another file may have had the number: nothing must be left of it.
+        self.remove(inode.nodeid);
         if let Some(handle) = inode.handle() {
             self.handles.insert(self.hash(&handle), inode.nodeid);
         }
@@ -330,5 +332,28 @@ impl Inodes {
         let before = inode.lookups.load(Ordering::Acquire);
         inode.lookups.store(before.saturating_sub(count), Ordering::Release);
         if before <= count { nodes.remove(nodeid) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_used_again_leaves_nothing_of_the_former_file() {
+        let inodes = Inodes::new(Key { dev: 1, ino: 2 }, None);
+        let found = |handle: &[u8]| Found {
+            key: Key { dev: 1, ino: 12 },
+            kind: FileType::RegularFile,
+            handle: Some(FileHandle::from_parts(1, handle)),
+            place: Place { parent: ROOT, name: (*b"name").into() },
+        };
+        let (former, _) = inodes.enter(found(b"former"));
+        let (latter, replaced) = inodes.enter(found(b"latter"));
+        assert!(replaced && latter.generation() != former.generation());
+        assert!(inodes.by_handle(&FileHandle::from_parts(1, b"former")).is_none());
+        assert_eq!(inodes.nodes.read().handles.len(), 1);
+        inodes.forget(12, 2);
+        assert_eq!((inodes.count(), inodes.nodes.read().handles.len()), (1, 0));
     }
 }
