@@ -7,6 +7,7 @@
 pub mod check;
 pub mod daemon;
 mod error;
+pub mod guardian;
 mod mounted;
 mod path;
 mod presence;

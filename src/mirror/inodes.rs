@@ -297,8 +297,6 @@ impl Inodes {
                 let carried = former.as_ref().map_or(0, |i| i.lookups.load(Ordering::Acquire));
                 let inode = Arc::new(Inode::new(nodeid, found, generation));
                 inode.lookups.store(carried, Ordering::Release);
-                // The number was used again: reports about the former file concern nobody now.
-                nodes.remove(nodeid);
                 nodes.insert(inode.clone());
                 inode
             }
@@ -348,12 +346,13 @@ mod tests {
             handle: Some(FileHandle::from_parts(1, handle)),
             place: Place { parent: ROOT, name: (*b"name").into() },
         };
-        let (former, _) = inodes.enter(found(b"former"));
-        let (latter, replaced) = inodes.enter(found(b"latter"));
-        assert!(replaced && latter.generation() != former.generation());
+        let former = inodes.enter(found(b"former"));
+        let latter = inodes.enter(found(b"latter"));
+        assert_ne!(latter.generation(), former.generation());
         assert!(inodes.by_handle(&FileHandle::from_parts(1, b"former")).is_none());
         assert_eq!(inodes.nodes.read().handles.len(), 1);
         inodes.forget(12, 2);
-        assert_eq!((inodes.count(), inodes.nodes.read().handles.len()), (1, 0));
+        let nodes = inodes.nodes.read();
+        assert_eq!((nodes.known.len(), nodes.handles.len()), (1, 0));
     }
 }

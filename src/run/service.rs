@@ -16,6 +16,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
+use super::guardian::Guardian;
 use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
 use super::report::Reporter;
@@ -54,6 +55,7 @@ pub(super) struct Service {
     _session: JoinHandle<()>,
     control: Option<ControlGuard>,
     changes: Option<ChangeWatch>,
+    _guardian: Option<Guardian>,
 }
 
 impl Service {
@@ -212,6 +214,9 @@ impl Started {
         let Started { config, chosen, mirror, live, counters, signals, wishes } = self;
         let device = mounted.device().map_err(MountError::Session)?;
         mirror.cover(device, below);
+        let guardian = Guardian::post(&config.mountpoint, device)
+            .inspect_err(|error| log::warn!("nobody will unmount if this process is killed: {error}"))
+            .ok();
         mirror.connect(session.kernel()).map_err(MountError::Session)?;
         let passthrough = session.passthrough();
         // Before the first answer: what is told from now on is watched.
@@ -243,6 +248,7 @@ impl Started {
             _session: session,
             control,
             changes,
+            _guardian: guardian,
         })
     }
 }
