@@ -21,6 +21,9 @@ const NOT_MOUNTED: u8 = 32;
 
 /// Run the program with the arguments of this process.
 pub fn main() -> ExitCode {
+    if crate::run::guardian::serve_if_asked() {
+        return ExitCode::SUCCESS;
+    }
     start_log();
     ExitCode::from(run(std::env::args_os()))
 }

@@ -58,7 +58,7 @@ pub use figures::Figures;
 pub use keeper::SaveError;
 pub use pace::Ways;
 pub use processes::{Caller, OUTSIDE};
-pub use watch::ChangeWatch;
+pub use watch::{ChangeWatch, News};
 
 /// Whoever drops the driver without stopping it waits no longer than this for workers whose source hangs.
 const LAST_ORDERS: Duration = Duration::from_secs(5);
@@ -252,10 +252,15 @@ impl Live {
     }
 
     /// Starts seeing opens on the mount at `mountpoint`, which must have been attached and answer requests.
+    /// Where that cannot be had, reads stand in for opens.
     ///
     /// # Errors
     /// `NotConnected` when nothing is attached, `EPERM` without `CAP_SYS_ADMIN`, and what fanotify gives.
     pub fn watch_opens(&self, mountpoint: &Path) -> io::Result<()> {
+        self.follow_opens(mountpoint).inspect_err(|_| self.desk.blinded())
+    }
+
+    fn follow_opens(&self, mountpoint: &Path) -> io::Result<()> {
         let tree = self.tree.lock().clone().ok_or(io::ErrorKind::NotConnected)?;
         let follower = opens::watch(mountpoint, tree, self.names.clone(), self.desk.clone())?;
         *self.opens.lock() = Some(follower);

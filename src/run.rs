@@ -7,6 +7,7 @@
 pub mod check;
 pub mod daemon;
 mod error;
+pub mod guardian;
 mod mounted;
 mod path;
 mod presence;
@@ -14,6 +15,7 @@ mod report;
 mod service;
 pub mod signals;
 pub mod unmount;
+mod watching;
 
 pub use error::MountError;
 

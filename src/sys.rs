@@ -8,6 +8,7 @@
 pub mod cachestat;
 pub mod fanotify;
 pub mod fiemap;
+pub mod filesystem;
 pub mod handle;
 pub mod memory;
 pub mod mountinfo;

@@ -74,7 +74,13 @@ impl Desk {
     pub(crate) fn overflowed(&self) {
         self.counters.events.lost.one();
         let until = self.clock.now() + STAND_IN;
-        self.stand_in_until.store(until.0, Ordering::Relaxed);
+        // Not back from "for good".
+        self.stand_in_until.fetch_max(until.0, Ordering::Relaxed);
+    }
+
+    /// Opens that are no requests are not seen any more, or never were: reads stand in for them for good.
+    pub(crate) fn blinded(&self) {
+        self.stand_in_until.store(u64::MAX, Ordering::Relaxed);
     }
 
     /// Do reads stand in for opens at this moment?

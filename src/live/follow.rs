@@ -2,15 +2,16 @@
 //!
 //! What must stay true: after a quiet time the first report is handled at once, because its process
 //! may be gone soon; in a storm of reports the thread wakes once a millisecond and not once a report;
-//! it ends when its `Follower` is dropped.
+//! it ends when its `Follower` is dropped; when it ends earlier, its reader is told.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
 use crate::sys::fanotify::Reports;
@@ -21,6 +22,20 @@ const STORM: usize = 32;
 /// the 16,384 the kernel's queue has room for.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// What is done with the reports.
+pub(crate) trait Reader: Send + 'static {
+    /// Reads one batch and says how many reports that was. An error ends the thread.
+    fn drain(&mut self, reports: &mut Reports) -> io::Result<usize>;
+
+    /// When `drain` is to be called at the latest, though there may be nothing to read.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// No report will be read any more, by an error or a panic. Not told when the `Follower` is dropped.
+    fn ended(&mut self, why: &str);
+}
+
 /// Keeps the thread going.
 #[derive(Debug)]
 pub(crate) struct Follower {
@@ -29,23 +44,16 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Calls `drain` in a thread called `name` whenever there are reports to read; it reads one batch and
-    /// says how many reports that was. An error ends the thread, with one warning.
+    /// Has `reader` read whenever there are reports, in a thread called `name`.
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub(crate) fn start(
-        name: &str,
-        mut reports: Reports,
-        mut drain: impl FnMut(&mut Reports) -> io::Result<usize> + Send + 'static,
-    ) -> io::Result<Follower> {
+    pub(crate) fn start(name: &str, reports: Reports, reader: impl Reader) -> io::Result<Follower> {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (ears, what) = (stop.clone(), name.to_owned());
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            if let Err(error) = follow(&ears, &mut reports, &mut drain) {
-                log::warn!("{what}: reports cannot be read any more: {error}");
-            }
-        })?;
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || run(&what, &ears, reports, reader))?;
         Ok(Follower { stop, thread: Some(thread) })
     }
 }
@@ -63,20 +71,28 @@ impl Drop for Follower {
     }
 }
 
-fn follow(
-    stop: &OwnedFd,
-    reports: &mut Reports,
-    drain: &mut impl FnMut(&mut Reports) -> io::Result<usize>,
-) -> io::Result<()> {
+fn run(name: &str, stop: &OwnedFd, mut reports: Reports, mut reader: impl Reader) {
+    let why = match catch_unwind(AssertUnwindSafe(|| follow(stop, &mut reports, &mut reader))) {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "the reader panicked".to_owned(),
+    };
+    log::warn!("{name}: reports cannot be read any more: {why}");
+    // Nobody reads: the kernel need not collect.
+    drop(reports);
+    reader.ended(&why);
+}
+
+fn follow(stop: &OwnedFd, reports: &mut Reports, reader: &mut impl Reader) -> io::Result<()> {
     loop {
-        if wait(stop, reports)? {
+        if wait(stop, reports, reader.due())? {
             return Ok(());
         }
-        let mut last = drain(reports)?;
+        let mut last = reader.drain(reports)?;
         let storm = last >= STORM;
         // First everything that is there: what waits in the queue keeps the mount busy.
         while last > 0 {
-            last = drain(reports)?;
+            last = reader.drain(reports)?;
         }
         if storm {
             std::thread::sleep(PAUSE);
@@ -84,13 +100,66 @@ fn follow(
     }
 }
 
-/// Waits for reports; true says to stop instead.
-fn wait(stop: &OwnedFd, reports: &Reports) -> io::Result<bool> {
+/// Waits for reports, at most until `due`; true says to stop instead.
+fn wait(stop: &OwnedFd, reports: &Reports, due: Option<Instant>) -> io::Result<bool> {
     let (stop, reports) = (stop.as_fd(), reports.as_fd());
     let mut fds =
         [PollFd::from_borrowed_fd(stop, PollFlags::IN), PollFd::from_borrowed_fd(reports, PollFlags::IN)];
-    match poll(&mut fds, None) {
+    let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+    // More than fits is as good as for ever.
+    let left = left.and_then(|left| Timespec::try_from(left).ok());
+    match poll(&mut fds, left.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(!fds[0].revents().is_empty()),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crossbeam_channel::{Receiver, Sender, unbounded};
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    /// Ends as it is told, when it is due; nothing is ever reported to it.
+    struct Doomed {
+        end: fn() -> io::Result<usize>,
+        told: Sender<String>,
+    }
+
+    impl Reader for Doomed {
+        fn drain(&mut self, _: &mut Reports) -> io::Result<usize> {
+            (self.end)()
+        }
+
+        fn due(&self) -> Option<Instant> {
+            Some(Instant::now() + Duration::from_millis(1))
+        }
+
+        fn ended(&mut self, why: &str) {
+            self.told.send(why.to_owned()).unwrap();
+        }
+    }
+
+    fn doomed(end: fn() -> io::Result<usize>) -> (Follower, Receiver<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        let reports = Reports::of_opens(dir.path()).unwrap();
+        let (told, hears) = unbounded();
+        (Follower::start("doomed", reports, Doomed { end, told }).unwrap(), hears)
+    }
+
+    #[test]
+    fn a_reader_is_told_of_its_end() {
+        let (_follower, told) = doomed(|| Err(io::Error::from_raw_os_error(libc::EBADF)));
+        assert!(told.recv_timeout(LONG).unwrap().contains("Bad file descriptor"));
+        let (_follower, told) = doomed(|| panic!("as told"));
+        assert!(told.recv_timeout(LONG).unwrap().contains("panicked"));
+    }
+
+    #[test]
+    fn an_end_that_was_asked_for_is_not_told() {
+        let (follower, told) = doomed(|| Ok(0));
+        drop(follower);
+        assert!(told.recv().is_err());
     }
 }

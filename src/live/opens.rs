@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, statx};
 
 use super::attachment::Tree;
 use super::desk::Desk;
-use super::follow::Follower;
+use super::follow::{Follower, Reader};
 use crate::event::{Op, Residency};
 use crate::id::FileId;
 use crate::names::Names;
@@ -30,33 +30,45 @@ pub(crate) fn watch(
     desk: Arc<Desk>,
 ) -> io::Result<Follower> {
     let reports = Reports::of_opens(mountpoint)?;
-    let mut watcher = Watcher { mountpoint: mountpoint.to_owned(), tree, names, desk };
-    let mut batch = Vec::new();
-    Follower::start("opens", reports, move |reports| {
-        reports.read_opens(&mut batch)?;
-        let count = batch.len();
-        watcher.take(&mut batch);
-        Ok(count)
-    })
+    let own = std::process::id();
+    let watcher = Watcher { own, mountpoint: mountpoint.to_owned(), tree, names, desk, batch: Vec::new() };
+    Follower::start("opens", reports, watcher)
 }
 
 struct Watcher {
+    /// Our own process, whose opens nobody is to learn.
+    own: u32,
     mountpoint: PathBuf,
     tree: Arc<dyn Tree>,
     names: Arc<Mutex<Names>>,
     desk: Arc<Desk>,
+    batch: Vec<Opened>,
+}
+
+impl Reader for Watcher {
+    fn drain(&mut self, reports: &mut Reports) -> io::Result<usize> {
+        let mut batch = std::mem::take(&mut self.batch);
+        reports.read_opens(&mut batch)?;
+        let count = batch.len();
+        self.take(&mut batch);
+        self.batch = batch;
+        Ok(count)
+    }
+
+    fn ended(&mut self, _: &str) {
+        self.desk.blinded();
+    }
 }
 
 impl Watcher {
-    fn take(&mut self, batch: &mut Vec<Opened>) {
-        let own = std::process::id();
+    fn take(&self, batch: &mut Vec<Opened>) {
         let mut sightings = self.desk.batch();
         for opened in batch.drain(..) {
             let Some(file) = &opened.file else {
                 self.desk.overflowed();
                 continue;
             };
-            if opened.process == own {
+            if opened.process == self.own {
                 continue;
             }
             let caller = self.desk.processes.process(opened.process);

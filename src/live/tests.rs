@@ -315,6 +315,15 @@ fn reads_stand_in_for_opens_that_were_lost() {
 }
 
 #[test]
+fn reads_stand_in_for_opens_that_cannot_be_watched() {
+    let (live, _) = start(config(None));
+    assert!(live.watch_opens(Path::new("/")).is_err(), "nothing is attached");
+    live.desk.overflowed();
+    assert!(live.desk.reads_stand_in(crate::clock::Micros(u64::MAX - 1)), "for good");
+    live.stop().unwrap();
+}
+
+#[test]
 fn workers_come_with_work() {
     let (live, fake) = start(config(None));
     assert_eq!(live.figures().workers, 0);

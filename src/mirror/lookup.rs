@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::attr::{Attr, Key};
 use super::inodes::{Found, Inode, Place, ROOT};
 use super::source::stat_fd;
-use super::{Entry, Freshness, How, Mirror, Requester, Result};
+use super::{Entry, How, Mirror, Requester, Result};
 use crate::event::{Op, Residency};
 use crate::id::FileId;
 use crate::live::Want;
@@ -44,11 +44,6 @@ impl Mirror {
         matches!(self.source.locate(at, name, How::InMemory), Err(Errno::AGAIN))
     }
 
-    /// How long the kernel may believe that a name in `parent` leads nowhere.
-    pub fn negative_freshness(&self, parent: u64) -> Freshness {
-        self.fresh(self.inodes.get(parent).map_or(0, |i| i.key.dev))
-    }
-
     /// Enters what `fd` refers to, met as `name` in `dir`, and counts one look-up.
     pub(super) fn enter(&self, dir: &Inode, name: &OsStr, fd: &OwnedFd) -> Result<Entry> {
         let stat = stat_fd(fd)?;
@@ -59,20 +54,15 @@ impl Mirror {
             handle: self.source.handle_of(fd, key),
             place: Place { parent: dir.nodeid, name: name.as_bytes().into() },
         };
-        let (inode, replaced) = self.inodes.enter(found);
-        if replaced {
-            self.descriptors.drop_all(inode.nodeid);
-        }
+        let inode = self.inodes.enter(found);
         let attr = Attr::new(inode.nodeid, &stat);
-        Ok(Entry { attr, generation: inode.generation(), fresh: self.fresh(key.dev) })
+        Ok(Entry { attr, generation: inode.generation(), fresh: self.fresh_named(&inode, &attr) })
     }
 
-    /// Takes `count` look-ups of `nodeid` back.
-    pub fn forget(&self, nodeid: u64, count: u64) {
-        self.inodes.forget(nodeid, count);
-        if self.inodes.get(nodeid).is_none() {
-            self.descriptors.drop_all(nodeid);
-        }
+    /// Takes `count` look-ups of `nodeid` back. What comes back has to be dropped where that may
+    /// block: it may be the last hold on a file without names, whose blocks are freed then.
+    pub fn forget(&self, nodeid: u64, count: u64) -> Option<impl Send + use<>> {
+        self.inodes.forget(nodeid, count).and_then(|inode| inode.set_pin(None))
     }
 
     /// Waits, bounded, for the prefetch of a name that is not resolved yet.

@@ -37,6 +37,8 @@ pub(super) struct Source {
     /// A directory on each further device, for opening by handle.
     devices: Mutex<HashMap<u64, Arc<OwnedFd>>>,
     handles: bool,
+    /// Is it on a file system of this machine, which answers from memory without asking anybody?
+    local: bool,
     covered: OnceLock<Covered>,
 }
 
@@ -49,11 +51,13 @@ impl Source {
         let stat = stat_fd(&root)?;
         let handles =
             FileHandle::of_fd(&root).and_then(|(handle, _)| handle.open(&root, OFlags::PATH)).is_ok();
+        let local = crate::sys::filesystem::is_local(&root);
         Ok(Source {
             root_key: Key::of(&stat),
             root,
             devices: Mutex::new(HashMap::new()),
             handles,
+            local,
             covered: OnceLock::new(),
         })
     }
@@ -66,6 +70,12 @@ impl Source {
     /// Identity of the root directory.
     pub(super) fn root_key(&self) -> Key {
         self.root_key
+    }
+
+    /// Can what is in memory on this device be had without waiting for anybody? A network file system
+    /// may ask its server even for what it has.
+    pub(super) fn answers_from_memory(&self, dev: u64) -> bool {
+        self.local && dev == self.root_key.dev
     }
 
     /// Says which device number our own mount got, and what its mountpoint is without it.
@@ -119,14 +129,13 @@ impl Source {
 
     /// Is there a directory on this device to open handles by? Takes `fd` when it is one.
     fn knows_device(&self, fd: &OwnedFd, dev: u64) -> bool {
-        let mut devices = self.devices.lock();
-        if devices.contains_key(&dev) {
+        if self.devices.lock().contains_key(&dev) {
             return true;
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::openat(fd, c".", flags, Mode::empty()) {
             Ok(dir) => {
-                devices.insert(dev, Arc::new(dir));
+                let _former = self.devices.lock().insert(dev, Arc::new(dir));
                 true
             }
             Err(_) => false,

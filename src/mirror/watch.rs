@@ -14,9 +14,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use parking_lot::Mutex;
 
-use super::Mirror;
-use super::inodes::ROOT;
+use super::attr::Attr;
+use super::inodes::{Inode, ROOT};
+use super::{Freshness, Mirror};
 use crate::id::FileId;
 use crate::live::Tree;
 use crate::sys::fanotify::{Change, What};
@@ -24,6 +26,10 @@ use crate::sys::handle::FileHandle;
 
 /// How often a telling that waits for earlier answers looks whether they have been given.
 const GRACE: Duration = Duration::from_millis(5);
+
+/// A watched source tells of every change: the kernel may rely on what it knows until then. An hour
+/// bounds the harm of an event that got lost unseen.
+const WATCHED: Duration = Duration::from_secs(3600);
 
 /// More things to tell again than this are told as "everything".
 const MOST: usize = 10_000;
@@ -39,9 +45,17 @@ pub trait Kernel: Send + Sync + fmt::Debug {
 /// One thing the kernel must forget.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Forget {
-    Inode { nodeid: u64, content: bool },
-    Entry { parent: u64, name: OsString },
+    Inode {
+        nodeid: u64,
+        content: bool,
+    },
+    Entry {
+        parent: u64,
+        name: OsString,
+    },
     Everything,
+    /// Nothing: when all else has been told again, the watching of this number may be relied on.
+    Trust(u64),
 }
 
 /// The way to the thread that tells the kernel, and the answers under way.
@@ -49,6 +63,8 @@ enum Forget {
 pub(super) struct Changes {
     to: OnceLock<Sender<Forget>>,
     answers: Answers,
+    /// Grows whenever watching begins or ends.
+    round: Mutex<u64>,
 }
 
 impl Changes {
@@ -135,9 +151,58 @@ impl Mirror {
         Ok(())
     }
 
-    /// From now on every change in the source is told of through `changed` (or no longer).
+    /// Has the source lasting names, by which changes in it could be told of?
+    pub fn can_be_watched(&self) -> bool {
+        self.inodes.root().has_handle()
+    }
+
+    /// From now on every change in the source is told of through `changed`, or no longer.
+    ///
+    /// Watching is relied on when every answer has been given that may have been read before. When it ends,
+    /// the kernel forgets what it was told to rely on.
     pub fn set_watched(&self, watched: bool) {
-        self.watched.store(watched, Ordering::Release);
+        let mut round = self.changes.round.lock();
+        *round += 1;
+        if watched {
+            self.changes.tell(Forget::Trust(*round));
+        } else {
+            self.watched.store(false, Ordering::Release);
+            self.changes.tell(Forget::Everything);
+        }
+    }
+
+    fn trust(&self, asked: u64) {
+        let round = self.changes.round.lock();
+        if *round == asked && self.can_be_watched() {
+            self.watched.store(true, Ordering::Release);
+        }
+    }
+
+    /// How long the kernel may rely on what it is told of `inode`.
+    pub(super) fn fresh(&self, inode: &Inode) -> Freshness {
+        let watched = self.watched.load(Ordering::Acquire)
+            && inode.key.dev == self.source.root_key().dev
+            // Without one no report would be known to concern it.
+            && inode.has_handle();
+        let time = if watched { WATCHED } else { self.timeout };
+        Freshness { entry: time, attr: time }
+    }
+
+    /// As `fresh`, for an answer that tells a name too. When reports are lost, the name that is remembered is
+    /// forgotten, and all names below it; other names of the same file are not found.
+    pub(super) fn fresh_named(&self, inode: &Inode, attr: &Attr) -> Freshness {
+        let Freshness { entry, attr: time } = self.fresh(inode);
+        let linked = !inode.kind.is_dir() && attr.nlink > 1;
+        Freshness { entry: if linked { entry.min(self.timeout) } else { entry }, attr: time }
+    }
+
+    /// How long the kernel may believe that a name in `parent` leads nowhere. When reports are lost, such names
+    /// are forgotten with the name of their directory, which the root has not.
+    pub fn negative_freshness(&self, parent: u64) -> Freshness {
+        match self.inodes.get(parent) {
+            Some(dir) if dir.nodeid != ROOT => self.fresh(&dir),
+            _ => Freshness { entry: self.timeout, attr: self.timeout },
+        }
     }
 
     /// Something was changed in the source by somebody else.
@@ -214,10 +279,12 @@ impl Teller {
 
     fn tell_first(&mut self, what: Forget) {
         if self.again.len() >= MOST {
-            self.again.clear();
+            self.again.retain(|what| matches!(what, Forget::Trust(_)));
             self.again.insert(Forget::Everything);
         }
-        if let Some(mirror) = self.mirror.upgrade() {
+        if !matches!(what, Forget::Trust(_))
+            && let Some(mirror) = self.mirror.upgrade()
+        {
             self.tell(&mirror, &what);
         }
         self.again.insert(what);
@@ -242,6 +309,7 @@ impl Teller {
         match what {
             Forget::Inode { nodeid, content } => self.kernel.forget_inode(*nodeid, *content),
             Forget::Entry { parent, name } => self.kernel.forget_entry(*parent, name),
+            Forget::Trust(round) => mirror.trust(*round),
             Forget::Everything => {
                 for inode in mirror.inodes.all() {
                     let place = inode.place();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::path::ChosenPath;
+use super::watching::WatchStanding;
 use crate::config::{Config, DataPath};
 use crate::engine::Snapshot;
 use crate::fuse::Passthrough;
@@ -16,6 +17,7 @@ pub(super) struct Reporter {
     config: Config,
     chosen: ChosenPath,
     passthrough: Passthrough,
+    watch: WatchStanding,
     live: Arc<Live>,
     counters: Arc<Counters>,
     since: Instant,
@@ -26,10 +28,11 @@ impl Reporter {
         config: &Config,
         chosen: ChosenPath,
         passthrough: Passthrough,
+        watch: WatchStanding,
         live: Arc<Live>,
         counters: Arc<Counters>,
     ) -> Self {
-        Reporter { config: config.clone(), chosen, passthrough, live, counters, since: Instant::now() }
+        Reporter { config: config.clone(), chosen, passthrough, watch, live, counters, since: Instant::now() }
     }
 
     /// The present standing and counts.
@@ -46,9 +49,10 @@ impl Reporter {
             mountpoint: self.config.mountpoint.display().to_string(),
             pid: std::process::id(),
             uptime_s: self.since.elapsed().as_secs(),
-            path: Choice { active: self.chosen.path.as_str().into(), reason: self.chosen.reason.clone() },
+            path: path(&self.chosen, self.passthrough.is_active()),
             cache: "kernel".into(),
-            passthrough: self.passthrough(),
+            passthrough: passthrough(self.config.path, self.chosen.path, self.passthrough.is_active()),
+            watch: self.watch.choice(),
             prefetching: self.prefetching(),
             predictor: Footprint {
                 name: self.config.predictor.clone(),
@@ -64,17 +68,6 @@ impl Reporter {
         }
     }
 
-    fn passthrough(&self) -> Choice<bool> {
-        let active = self.passthrough.is_active();
-        let reason = match (self.chosen.path, active) {
-            (DataPath::Passthrough, true) => "the kernel reads the source's files directly",
-            (DataPath::Passthrough, false) => "the kernel refused to read the source's files directly",
-            (DataPath::Resident, _) => "data stays in the mount's own page cache",
-            _ => "it needs root and was not asked for",
-        };
-        Choice { active, reason: reason.into() }
-    }
-
     fn prefetching(&self) -> Choice<bool> {
         let active = !self.live.is_off() && self.config.predictor != "none";
         let reason = if self.config.predictor == "none" {
@@ -85,5 +78,52 @@ impl Reporter {
             "the engine failed"
         };
         Choice { active, reason: reason.into() }
+    }
+}
+
+/// The path data takes: not the one chosen, where the kernel has refused that.
+fn path(chosen: &ChosenPath, passthrough: bool) -> Choice<String> {
+    let (path, reason) = match (chosen.path, passthrough) {
+        (DataPath::Passthrough, false) => {
+            (DataPath::Plain, format!("the kernel refuses passthrough ({})", chosen.reason))
+        }
+        (path, _) => (path, chosen.reason.clone()),
+    };
+    Choice { active: path.as_str().into(), reason }
+}
+
+fn passthrough(asked: DataPath, chosen: DataPath, active: bool) -> Choice<bool> {
+    let reason = match (chosen, active) {
+        (DataPath::Passthrough, true) => "the kernel reads the source's files directly",
+        (DataPath::Passthrough, false) => "the kernel refused to read the source's files directly",
+        (DataPath::Resident, _) => "data stays in the mount's own page cache",
+        _ if asked == DataPath::Plain => "path=plain was asked for",
+        _ => "it needs root",
+    };
+    Choice { active: active && chosen == DataPath::Passthrough, reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(path: DataPath) -> ChosenPath {
+        ChosenPath { path, reason: "asked for".into() }
+    }
+
+    #[test]
+    fn a_refusal_by_the_kernel_is_told() {
+        assert_eq!(path(&chosen(DataPath::Passthrough), true).active, "passthrough");
+        let refused = path(&chosen(DataPath::Passthrough), false);
+        assert_eq!(refused.active, "plain");
+        assert!(refused.reason.contains("refuses passthrough"), "{}", refused.reason);
+        assert_eq!(path(&chosen(DataPath::Resident), false).active, "resident");
+    }
+
+    #[test]
+    fn root_is_not_told_to_be_root() {
+        let asked = |path| passthrough(path, DataPath::Plain, false).reason;
+        assert_eq!(asked(DataPath::Plain), "path=plain was asked for");
+        assert_eq!(asked(DataPath::Auto), "it needs root");
     }
 }

@@ -17,10 +17,12 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
+use super::guardian::Guardian;
 use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
+use super::watching::watch_changes;
 use super::{MountError, presence};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
@@ -60,6 +62,7 @@ pub(super) struct Service {
     _session: JoinHandle<()>,
     control: Option<ControlGuard>,
     changes: Option<ChangeWatch>,
+    _guardian: Option<Guardian>,
 }
 
 impl Service {
@@ -85,7 +88,7 @@ impl Service {
             counters: counters.clone(),
         })
         .map_err(MountError::Session)?;
-        let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout)
+        let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout, !config.atime)
             .map_err(|error| MountError::Session(error.into()))?;
         let mirror = Arc::new(mirror);
         let session = Session::mount(mirror.clone(), &config, chosen.path, counters.clone())
@@ -227,8 +230,13 @@ impl Started {
         let Started { config, chosen, mirror, live, counters, signals, wishes } = self;
         let device = mounted.device().map_err(MountError::Session)?;
         mirror.cover(device, below);
+        let guardian = Guardian::post(&config.mountpoint, device)
+            .inspect_err(|error| log::warn!("nobody will unmount if this process is killed: {error}"))
+            .ok();
         mirror.connect(session.kernel()).map_err(MountError::Session)?;
         let passthrough = session.passthrough();
+        // Before the first answer: what is told from now on is watched.
+        let (changes, watch) = watch_changes(&config, &mirror, source);
         let (to_ended, ended) = bounded(1);
         let session = std::thread::Builder::new()
             .name("session".into())
@@ -239,11 +247,10 @@ impl Started {
             .map_err(MountError::Session)?;
         let (to_gone, gone) = bounded(1);
         presence::watch(device, to_gone).map_err(MountError::Session)?;
-        let changes = config.watch.then(|| watch_changes(&mirror, source)).flatten();
         if chosen.path == DataPath::Resident {
             attach(&config, &mirror, &live);
         }
-        let reporter = Reporter::new(&config, chosen, passthrough, live.clone(), counters);
+        let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters);
         let control = listen(device, reporter);
         Ok(Service {
             config,
@@ -257,6 +264,7 @@ impl Started {
             _session: session,
             control,
             changes,
+            _guardian: guardian,
         })
     }
 }
@@ -276,21 +284,6 @@ fn open_mountpoint(config: &Config) -> Result<OwnedFd, MountError> {
         path: config.mountpoint.clone(),
         reason: error.into(),
     })
-}
-
-/// Has changes made directly in the source told to the mirror, where that can be had.
-fn watch_changes(mirror: &Arc<Mirror>, source: &OwnedFd) -> Option<ChangeWatch> {
-    let to = mirror.clone();
-    match ChangeWatch::start(source, move |change| to.changed(&change)) {
-        Ok(watch) => {
-            mirror.set_watched(true);
-            Some(watch)
-        }
-        Err(error) => {
-            log::info!("changes in the source are noticed by time-out only: {error}");
-            None
-        }
-    }
 }
 
 /// Gives workers their own way into the mount, and starts the watching of opens.

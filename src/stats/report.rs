@@ -47,6 +47,8 @@ pub struct Standing {
     pub cache: String,
     /// Whether data goes straight to the source's files.
     pub passthrough: Choice<bool>,
+    /// Whether changes made directly in the source are reported, so that the kernel may rely on what it knows.
+    pub watch: Choice<bool>,
     /// Whether files are fetched ahead.
     pub prefetching: Choice<bool>,
     /// What learns.

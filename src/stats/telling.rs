@@ -30,6 +30,8 @@ impl Display for Standing {
         writeln!(f, "Data path: {}, because {}.", self.path.active, self.path.reason)?;
         let passthrough = if self.passthrough.active { "on" } else { "off" };
         writeln!(f, "Kernel passthrough: {passthrough}, because {}.", self.passthrough.reason)?;
+        let watch = if self.watch.active { "watched" } else { "not watched" };
+        writeln!(f, "Source: {watch}, because {}.", self.watch.reason)?;
         let p = &self.predictor;
         writeln!(
             f,

@@ -9,6 +9,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use rustix::io::Errno;
+
 use super::handle::FileHandle;
 
 /// Length of `struct fanotify_event_metadata`, the fixed head of every event.
@@ -36,7 +38,7 @@ impl AsFd for Reports {
 /// Something was opened, or closed after writing.
 #[derive(Debug)]
 pub struct Opened {
-    /// The file itself; `None` says that the queue overflowed and reports were lost.
+    /// The file itself; `None` says that reports were lost: the queue overflowed, or this could not be opened.
     pub file: Option<OwnedFd>,
     /// The process (not the thread) that did it; 0 when it is outside our view.
     pub process: u32,
@@ -94,12 +96,13 @@ impl Reports {
         let reports = Reports::new(libc::FAN_CLASS_NOTIF, flags as u32)?;
         let mask = libc::FAN_OPEN | libc::FAN_OPEN_EXEC | libc::FAN_CLOSE_WRITE | libc::FAN_ONDIR;
         let path = CString::new(mountpoint.as_os_str().as_bytes())?;
-        reports.mark(libc::FAN_MARK_MOUNT, mask, libc::AT_FDCWD, Some(&path))?;
+        reports.mark(libc::FAN_MARK_ADD | libc::FAN_MARK_MOUNT, mask, libc::AT_FDCWD, Some(&path))?;
         Ok(reports)
     }
 
     /// Changes of names, contents and attributes on the whole file system that `file` (opened for
-    /// reading, not `O_PATH`) lies on.
+    /// reading, not `O_PATH`) lies on. Stores through a shared mapping are reported as one change of the
+    /// content, when mapping and descriptor have gone.
     ///
     /// # Errors
     /// `EPERM` without `CAP_SYS_ADMIN`, `EOPNOTSUPP` or `EXDEV` where the file system has no handles or
@@ -111,11 +114,28 @@ impl Reports {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Reports::new(class, 0)?,
             answer => answer?,
         };
-        let names = libc::FAN_CREATE | libc::FAN_DELETE | libc::FAN_MOVED_FROM | libc::FAN_MOVED_TO;
-        let inodes = libc::FAN_MODIFY | libc::FAN_ATTRIB | libc::FAN_DELETE_SELF;
-        let mask = names | inodes | libc::FAN_ONDIR;
-        reports.mark(libc::FAN_MARK_FILESYSTEM, mask, file.as_fd().as_raw_fd(), None)?;
+        reports.resume_changes(file)?;
         Ok(reports)
+    }
+
+    /// Collects changes again, on the file system of `file`.
+    ///
+    /// # Errors
+    /// As [`Reports::of_changes`].
+    pub fn resume_changes(&self, file: impl AsFd) -> io::Result<()> {
+        let names = libc::FAN_CREATE | libc::FAN_DELETE | libc::FAN_MOVED_FROM | libc::FAN_MOVED_TO;
+        let inodes = libc::FAN_MODIFY | libc::FAN_CLOSE_WRITE | libc::FAN_ATTRIB | libc::FAN_DELETE_SELF;
+        let (scope, mask) = (libc::FAN_MARK_FILESYSTEM, names | inodes | libc::FAN_ONDIR);
+        self.mark(libc::FAN_MARK_ADD | scope, mask, file.as_fd().as_raw_fd(), None)
+    }
+
+    /// Collects no further changes; those that wait can still be read.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn pause_changes(&self) -> io::Result<()> {
+        // Takes away whatever file system is marked: the kernel asks for no place.
+        self.mark(libc::FAN_MARK_FLUSH | libc::FAN_MARK_FILESYSTEM, 0, libc::AT_FDCWD, None)
     }
 
     fn new(class: u32, event_flags: u32) -> io::Result<Reports> {
@@ -130,9 +150,8 @@ impl Reports {
         Ok(Reports { queue, buffer: Box::new([0; BUFFER]) })
     }
 
-    fn mark(&self, scope: u32, mask: u64, at: i32, path: Option<&CString>) -> io::Result<()> {
+    fn mark(&self, flags: u32, mask: u64, at: i32, path: Option<&CString>) -> io::Result<()> {
         let path = path.map_or(std::ptr::null(), |path| path.as_ptr());
-        let flags = libc::FAN_MARK_ADD | scope;
         // SAFETY: `path` is null or a string that ends with a NUL and outlives the call.
         let rc = unsafe { libc::fanotify_mark(self.queue.as_raw_fd(), flags, mask, at, path) };
         if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -141,9 +160,13 @@ impl Reports {
     /// Appends the next batch of opens (up to 256) to `out`; nothing when the queue is empty.
     ///
     /// # Errors
-    /// What read(2) gives, other than `EAGAIN` and `EINTR`.
+    /// `EBADF`, `EFAULT`, `EINVAL`: the queue is of no use any more. Other errors of read(2) are those of
+    /// one report, which is lost.
     pub fn read_opens(&mut self, out: &mut Vec<Opened>) -> io::Result<()> {
-        let len = self.fill()?;
+        let Some(len) = self.fill()? else {
+            out.push(Opened { file: None, process: 0, open: false, exec: false, close_write: false });
+            return Ok(());
+        };
         for (head, _) in Events(&self.buffer[..len]) {
             let file = (head.fd >= 0).then(|| {
                 // SAFETY: the kernel made this descriptor for this one report, and each report is
@@ -166,7 +189,10 @@ impl Reports {
     /// # Errors
     /// As [`Reports::read_opens`].
     pub fn read_changes(&mut self, own: u32, out: &mut Vec<Change>) -> io::Result<()> {
-        let len = self.fill()?;
+        let Some(len) = self.fill()? else {
+            out.push(Change::Everything);
+            return Ok(());
+        };
         for (head, records) in Events(&self.buffer[..len]) {
             if head.mask & libc::FAN_Q_OVERFLOW != 0 {
                 out.push(Change::Everything);
@@ -177,11 +203,18 @@ impl Reports {
         Ok(())
     }
 
-    fn fill(&mut self) -> io::Result<usize> {
+    /// How many bytes of reports came; `None` when one was lost on its way.
+    fn fill(&mut self) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.queue, &mut self.buffer[..]) {
-            Ok(len) => Ok(len),
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(0),
-            Err(error) => Err(error.into()),
+            Ok(len) => Ok(Some(len)),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Some(0)),
+            Err(error @ (Errno::BADF | Errno::FAULT | Errno::INVAL)) => Err(error.into()),
+            // The kernel could not open the file of the first report (no descriptors, no memory, or the file
+            // itself), has thrown it away, and goes on with the next.
+            Err(error) => {
+                log::debug!("a report was lost: {error}");
+                Ok(None)
+            }
         }
     }
 }
@@ -234,7 +267,8 @@ fn what(mask: u64) -> What {
     let any = |bits| mask & bits != 0;
     What {
         name: any(libc::FAN_CREATE | libc::FAN_DELETE | libc::FAN_MOVED_FROM | libc::FAN_MOVED_TO),
-        data: any(libc::FAN_MODIFY),
+        // A close is all that is told of stores through a mapping.
+        data: any(libc::FAN_MODIFY | libc::FAN_CLOSE_WRITE),
         attributes: any(libc::FAN_ATTRIB),
         gone: any(libc::FAN_DELETE_SELF),
         directory: any(libc::FAN_ONDIR),

@@ -2,22 +2,36 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::mount::{MountFlags, UnmountFlags};
+use rustix::process::Signal;
+
+use crate::mount::map::Map;
+use crate::mount::process::sh;
 use crate::mount::scratch::Scratch;
-use crate::mount::{PATHS, wait_up_to};
+use crate::mount::{Mount, PATHS, wait_for, wait_up_to};
 
 /// A second and a half is what is promised; the rest is for machines that do many things at once.
 const SOON: Duration = Duration::from_millis(3000);
 
+/// More than the kernel's queue of changes holds (16,384, unless the system was told otherwise).
+const FLOOD: usize = 20_000;
+
+fn is_watched(mount: &Mount) -> bool {
+    mount.stats()["watch"]["active"] == true
+}
+
 /// On every path, with the source watched and not.
-fn everywhere(test: impl Fn(&str, &Scratch, &crate::mount::Mount)) {
+fn everywhere(test: impl Fn(&str, &Scratch, &Mount)) {
     for path in PATHS {
         for watch in ["auto", "off"] {
             let scratch = Scratch::new();
             scratch.write("dir/file", "old content");
             scratch.write("dir/other", "something else");
             let mount = scratch.mount(path).option(&format!("watch={watch}")).start();
+            assert_eq!(is_watched(&mount), watch == "auto", "{}", mount.stats()["watch"]);
             test(&format!("{path}, watch={watch}"), &scratch, &mount);
         }
     }
@@ -92,4 +106,135 @@ fn new_attributes_are_seen() {
             ((stat.mode() & 0o777, stat.uid(), stat.gid(), stat.nlink()) == (0o600, 7, 8, 2)).then_some(())
         });
     });
+}
+
+/// Stores through a shared mapping are no changes to the kernel until mapping and descriptor have gone.
+#[test]
+fn stores_through_a_mapping_are_seen() {
+    everywhere(|how, scratch, mount| {
+        let (above, below) = (mount.join("dir/file"), scratch.source().join("dir/file"));
+        let file = File::options().read(true).write(true).open(&below).unwrap();
+        let mut map = Map::of(&file, 11, true);
+        map.set(0, b'o');
+        // The kernel keeps what it was told after the first store, which alone changes the file's times.
+        assert_eq!(fs::read_to_string(&above).unwrap(), "old content", "{how}");
+        for (at, byte) in b"new".iter().enumerate() {
+            map.set(at, *byte);
+        }
+        drop((map, file));
+        wait_up_to(SOON, &format!("what was stored on {how}"), || {
+            (fs::read_to_string(&above).unwrap() == "new content").then_some(())
+        });
+    });
+}
+
+#[test]
+fn a_source_without_handles_is_not_relied_on() {
+    let scratch = Scratch::new();
+    // No handles: no report could be known to concern a file.
+    let source = Ramfs::at(&scratch.source());
+    scratch.write("file", "old");
+    let mount = scratch.mount("resident").start();
+    assert!(!is_watched(&mount), "{}", mount.stats()["watch"]);
+    assert!(!mount.join("new").exists());
+    assert_eq!(fs::read_to_string(mount.join("file")).unwrap(), "old");
+    scratch.write("file", "changed");
+    scratch.write("new", "");
+    wait_up_to(SOON, "new content", || {
+        (fs::read_to_string(mount.join("file")).unwrap() == "changed").then_some(())
+    });
+    wait_up_to(SOON, "a new name", || mount.join("new").exists().then_some(()));
+    drop((mount, source));
+}
+
+/// Makes more changes than the kernel remembers, and others that it therefore forgets.
+fn flood(scratch: &Scratch, mount: &Mount, number: usize, meanwhile: impl FnOnce()) {
+    let noise = scratch.join(format!("noise-{number}"));
+    fs::create_dir(&noise).unwrap();
+    // Nobody reads the reports.
+    mount.signal(Signal::STOP);
+    sh(&noise, &format!("seq {FLOOD} | xargs touch"));
+    meanwhile();
+    mount.signal(Signal::CONT);
+}
+
+#[test]
+fn what_is_lost_in_a_flood_is_seen_all_the_same() {
+    let scratch = Scratch::new();
+    scratch.write("dir/file", "old");
+    scratch.write("dir/linked", "linked");
+    let source = scratch.source();
+    fs::hard_link(source.join("dir/linked"), source.join("link")).unwrap();
+    fs::hard_link(source.join("dir/linked"), source.join("dir/again")).unwrap();
+    let mount = scratch.mount("resident").start();
+    // What the daemon was told at first may be relied on for a second only.
+    wait_for("a name that is not asked for again", || {
+        let before = mount.count("/requests/lookup/count");
+        std::thread::sleep(Duration::from_millis(1200));
+        fs::metadata(mount.join("dir/file")).unwrap();
+        (mount.count("/requests/lookup/count") == before).then_some(())
+    });
+    let linked = ["link", "dir/linked", "dir/again"].map(|name| mount.join(name));
+    let held = File::open(&linked[2]).unwrap();
+    for name in &linked {
+        assert_eq!(fs::read_to_string(name).unwrap(), "linked");
+    }
+    let absent = ["absent", "dir/absent"].map(|name| mount.join(name));
+    assert!(absent.iter().all(|name| !name.exists()));
+    flood(&scratch, &mount, 0, || {
+        fs::write(source.join("dir/file"), "new").unwrap();
+        for name in ["link", "dir/linked", "dir/again"] {
+            fs::remove_file(source.join(name)).unwrap();
+        }
+        for name in ["absent", "dir/absent"] {
+            fs::write(source.join(name), "").unwrap();
+        }
+    });
+    wait_up_to(SOON, "new content", || {
+        (fs::read_to_string(mount.join("dir/file")).unwrap() == "new").then_some(())
+    });
+    for name in &absent {
+        wait_up_to(SOON, &format!("{} to come", name.display()), || name.exists().then_some(()));
+    }
+    for name in &linked {
+        wait_up_to(SOON, &format!("{} to go", name.display()), || (!name.exists()).then_some(()));
+    }
+    drop(held);
+}
+
+#[test]
+fn watching_rests_when_flood_follows_flood() {
+    let scratch = Scratch::new();
+    scratch.write("file", "old");
+    let mount = scratch.mount("resident").start();
+    assert_eq!(fs::read_to_string(mount.join("file")).unwrap(), "old");
+    // Three within ten seconds, on a machine that has time; else some more.
+    let mut number = 0;
+    wait_for("it to rest", || {
+        flood(&scratch, &mount, number, || {});
+        number += 1;
+        (!is_watched(&mount)).then_some(())
+    });
+    assert!(number >= 3, "a single flood is no storm");
+    assert!(mount.stats()["watch"]["reason"].as_str().unwrap().contains("faster"));
+    scratch.write("file", "new");
+    wait_up_to(SOON, "new content by time-out", || {
+        (fs::read_to_string(mount.join("file")).unwrap() == "new").then_some(())
+    });
+}
+
+/// A file system in memory, at a place.
+struct Ramfs(PathBuf);
+
+impl Ramfs {
+    fn at(place: &Path) -> Self {
+        rustix::mount::mount("none", place, "ramfs", MountFlags::empty(), None).unwrap();
+        Ramfs(place.to_owned())
+    }
+}
+
+impl Drop for Ramfs {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(&self.0, UnmountFlags::DETACH);
+    }
 }

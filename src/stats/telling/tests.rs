@@ -14,6 +14,7 @@ fn busy() -> Report {
         path: Choice { active: "resident".into(), reason: "root mounts a tree".into() },
         cache: "kernel".into(),
         passthrough: Choice { active: false, reason: "opens never reach the daemon".into() },
+        watch: Choice { active: true, reason: "the kernel reports changes".into() },
         prefetching: Choice { active: true, reason: "a predictor is at work".into() },
         predictor: Footprint { name: "match".into(), files: 600, nodes: 1200, bytes: 65536 },
         memory: Memory { rss_bytes: 9 << 20, budget_bytes: 64 << 20 },
@@ -51,6 +52,7 @@ fn a_busy_mount_in_words() {
 /mnt/tree mirrors /srv/tree since 1.5min (augurfs 0.1.0, process 42).
 Data path: resident, because root mounts a tree.
 Kernel passthrough: off, because opens never reach the daemon.
+Source: watched, because the kernel reports changes.
 Predictor match knows 600 files (1200 entries, 64K of memory); the daemon holds 9M of memory.
 The model will be saved in /var/lib/augurfs/x.model.
 
@@ -101,7 +103,7 @@ fn long_lists_are_cut() {
 
 #[test]
 fn the_json_shape() {
-    let golden = r#"{"version":"0.1.0","source":"/srv/tree","mountpoint":"/mnt/tree","pid":42,"uptime_s":90,"path":{"active":"resident","reason":"root mounts a tree"},"cache":"kernel","passthrough":{"active":false,"reason":"opens never reach the daemon"},"prefetching":{"active":true,"reason":"a predictor is at work"},"predictor":{"name":"match","files":600,"nodes":1200,"bytes":65536},"memory":{"rss_bytes":9437184,"budget_bytes":67108864},"model":{"path":"/var/lib/augurfs/x.model","saved_at":null},"events":{"seen":99,"lost":1},"opens":{"total":10,"hit":6,"partial":1,"miss":2},"prefetch":{"jobs":9,"files":8,"bytes":8192,"used_bytes":6144,"late_bytes":1024,"wasted_bytes":512,"in_flight_bytes":256,"files_in_time":6,"files_late":1,"files_wasted":1,"armed":3},"invalidations":2,"programs":[{"name":"grep","opens":10,"hit":6,"partial":1,"miss":2}],"requests":{"lookup":{"count":5,"p50":4.1,"p99":80.0},"read":{"count":20,"p50":9.0,"p99":1200.5}}}"#;
+    let golden = r#"{"version":"0.1.0","source":"/srv/tree","mountpoint":"/mnt/tree","pid":42,"uptime_s":90,"path":{"active":"resident","reason":"root mounts a tree"},"cache":"kernel","passthrough":{"active":false,"reason":"opens never reach the daemon"},"watch":{"active":true,"reason":"the kernel reports changes"},"prefetching":{"active":true,"reason":"a predictor is at work"},"predictor":{"name":"match","files":600,"nodes":1200,"bytes":65536},"memory":{"rss_bytes":9437184,"budget_bytes":67108864},"model":{"path":"/var/lib/augurfs/x.model","saved_at":null},"events":{"seen":99,"lost":1},"opens":{"total":10,"hit":6,"partial":1,"miss":2},"prefetch":{"jobs":9,"files":8,"bytes":8192,"used_bytes":6144,"late_bytes":1024,"wasted_bytes":512,"in_flight_bytes":256,"files_in_time":6,"files_late":1,"files_wasted":1,"armed":3},"invalidations":2,"programs":[{"name":"grep","opens":10,"hit":6,"partial":1,"miss":2}],"requests":{"lookup":{"count":5,"p50":4.1,"p99":80.0},"read":{"count":20,"p50":9.0,"p99":1200.5}}}"#;
     assert_eq!(serde_json::to_string(&busy()).unwrap(), golden);
     assert_eq!(serde_json::from_str::<Report>(golden).unwrap(), busy());
 }
