@@ -39,7 +39,6 @@ struct Run {
 struct Outcome {
     cold: Run,
     hot: Run,
-    first: Run,
     second: Run,
     report: Report,
 }
@@ -74,7 +73,7 @@ fn act(out: &mut dyn Write, stage: &Stage, job: &Job) -> Result<Outcome, DemoErr
     let (second, report) = with(stage, job)?;
     line(out, "the second time", &second)?;
     line(out, "hot: everything in memory", &hot)?;
-    Ok(Outcome { cold, hot, first, second, report })
+    Ok(Outcome { cold, hot, second, report })
 }
 
 /// Twice on the device itself: what was read the first time is in memory the second.
@@ -172,7 +171,7 @@ mod tests {
         let mut report = Report::default();
         report.opens.total = 600;
         report.opens.hit = 590;
-        let outcome = Outcome { cold: run(4000), hot: run(0), first: run(4000), second: run(1000), report };
+        let outcome = Outcome { cold: run(4000), hot: run(0), second: run(1000), report };
         let mut told = Vec::new();
         conclude(&mut told, &outcome).unwrap();
         let told = String::from_utf8(told).unwrap();

@@ -234,9 +234,8 @@ impl Board {
         }
     }
 
-    /// After [`Board::close`]: waits for the workers to end. Says whether all did in time.
-    pub(crate) fn wait_for_workers(&self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
+    /// After [`Board::close`]: waits for the workers to end. Says whether all did before `deadline`.
+    pub(crate) fn wait_for_workers(&self, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         while state.workers > 0 {
             if self.work.wait_until(&mut state, deadline).timed_out() {

@@ -140,6 +140,20 @@ fn a_request_waits_for_a_planned_file_and_is_released_at_the_end() {
 }
 
 #[test]
+fn the_end_waits_for_a_source_that_hangs_no_longer_than_it_is_told() {
+    let (live, fake) = in_the_second_run(|state| state.hold = true);
+    fake.wait("a job", |asked| !asked.is_empty());
+    let start = Instant::now();
+    live.end(start + Duration::from_millis(200));
+    let first = start.elapsed();
+    live.end(Instant::now() + LONG);
+    drop(live.stop());
+    assert!(first >= Duration::from_millis(200) && start.elapsed() < Duration::from_secs(3), "{first:?}");
+    assert!(live.is_off() && live.figures().workers > 0);
+    fake.release();
+}
+
+#[test]
 fn a_job_that_panics_stops_nobody() {
     let (live, fake) = in_the_second_run(|state| state.panic_at = Some(FileId(20)));
     fake.wait("the end of the run", |asked| asked.iter().any(|job| is_data(job, FILES)));
@@ -279,7 +293,7 @@ fn a_driver_without_an_engine_is_harmless() {
     assert!(live.is_off());
     assert_eq!(live.join(FileId(1), Want::Data), Joined::NotPlanned);
     assert_eq!(live.snapshot(), None);
-    assert!(live.detach());
+    assert!(live.detach(Instant::now()));
     assert!(live.watch_opens(Path::new("/")).is_err());
     drop(live.foreground(0));
     live.stop().unwrap();

@@ -1,8 +1,8 @@
 //! A mount that is up: its threads, what it listens to, and how it comes down.
 //!
 //! What must stay true: the source is opened before anything is mounted; only our own mount is ever
-//! unmounted; teardown is in this order: no more prefetching through the mount, unmount, wait for
-//! the kernel to let go (bounded), save the model.
+//! unmounted; teardown is in this order: save the model, no more prefetching through the mount, unmount,
+//! wait for the kernel to let go; whatever hangs, all of it takes about as long as `TEARDOWN`.
 
 use std::fs::File;
 use std::io;
@@ -10,9 +10,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvError, bounded, select, tick};
+use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, bounded, select, tick};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -34,6 +34,12 @@ use crate::model::ModelLock;
 use crate::predict::PredictorChoice;
 use crate::stats::Counters;
 use crate::sys::memory;
+
+/// Everything that waits for others at the end has this long together. Service managers kill after ten seconds and more.
+const TEARDOWN: Duration = Duration::from_secs(8);
+
+/// A worker that is still in the mount after this time waits for a source that hangs.
+const HOLD: Duration = Duration::from_secs(2);
 
 /// After a busy mount was detached, its users may go on for so long; then the daemon ends.
 const GRACE: Duration = Duration::from_secs(5);
@@ -119,10 +125,7 @@ impl Service {
                 recv(self.gone) -> _ => self.seen_to_go(),
                 recv(self.wishes) -> wish => match wish {
                     Ok(Wish::Save) => save(&self.live),
-                    Ok(Wish::Stop) | Err(_) => {
-                        self.take_down();
-                        break Ok(());
-                    }
+                    Ok(Wish::Stop) | Err(_) => break Ok(()),
                 },
                 recv(sweep) -> _ => {
                     self.mirror.sweep();
@@ -134,8 +137,7 @@ impl Service {
     }
 
     /// Unmounts and ends at once: nobody wants the mount.
-    pub(super) fn stop(mut self) {
-        self.take_down();
+    pub(super) fn stop(self) {
         self.finish();
     }
 
@@ -143,14 +145,17 @@ impl Service {
     fn seen_to_go(&mut self) {
         self.gone = crossbeam_channel::never();
         self.mounted.left();
-        self.let_go();
+        self.let_go(Instant::now() + HOLD);
     }
 
     /// The session has ended: because the mount has gone, or in an error, which must not leave a dead mount behind.
     fn judge(&mut self, ended: Result<io::Result<()>, RecvError>) -> io::Result<()> {
         match ended.unwrap_or_else(|_| Err(io::Error::other("the session with the kernel panicked"))) {
             // A forced unmount ends the session a moment before the mount goes.
-            Ok(()) if !self.mounted.is_there() || self.gone.recv_timeout(MOMENT).is_ok() => Ok(()),
+            Ok(()) if !self.mounted.is_there() || self.gone.recv_timeout(MOMENT).is_ok() => {
+                self.mounted.left();
+                Ok(())
+            }
             Ok(()) => {
                 self.mounted.detach();
                 Err(io::Error::other("the connection to the kernel was cut"))
@@ -163,27 +168,38 @@ impl Service {
     }
 
     /// Nothing of ours is on the mount from here on.
-    fn let_go(&mut self) {
-        if !self.live.detach() {
+    fn let_go(&self, deadline: Instant) {
+        if !self.live.detach(deadline) {
             log::warn!("a worker still waits for the source");
         }
     }
 
-    /// Unmounts, also when something still uses the mount, and waits for the kernel to let go.
-    fn take_down(&mut self) {
-        self.let_go();
+    /// Saves what was learned and takes everything down; then whoever waits for us may go on.
+    fn finish(mut self) {
+        let deadline = Instant::now() + TEARDOWN;
+        // What was opened last is learned too.
+        self.live.stop_watching();
+        save(&self.live);
+        self.let_go(deadline.min(Instant::now() + HOLD));
         // Only what is ours: somebody may have unmounted it and mounted something else there.
         if self.mounted.is_there() {
-            self.unmount();
+            self.unmount(deadline);
         }
-        if self.ended.recv_timeout(GRACE).is_err() {
+        if matches!(
+            self.ended.recv_deadline(deadline.min(Instant::now() + GRACE)),
+            Err(RecvTimeoutError::Timeout)
+        ) {
             log::warn!("{} is still in use: its users lose it now", self.config.mountpoint.display());
         }
+        self.changes = None;
+        self.live.end(deadline);
+        self.control = None;
     }
 
-    fn unmount(&mut self) {
+    /// Unmounts, also when something still uses the mount.
+    fn unmount(&mut self, deadline: Instant) {
         if rustix::process::geteuid().is_root() {
-            match rustix::mount::unmount(&self.config.mountpoint, UnmountFlags::NOFOLLOW) {
+            match attempt(self.config.mountpoint.clone(), deadline) {
                 Err(Errno::BUSY) => log::warn!("{} is busy: detached", self.config.mountpoint.display()),
                 Err(error) => {
                     log::warn!("{} could not be unmounted: {error}", self.config.mountpoint.display())
@@ -193,18 +209,17 @@ impl Service {
         }
         self.mounted.detach();
     }
+}
 
-    /// Saves what was learned; then whoever waits for us may go on.
-    fn finish(mut self) {
-        // Whatever ended the session has been judged by now.
-        self.mounted.left();
-        self.let_go();
-        self.changes = None;
-        if let Err(error) = self.live.stop() {
-            log::warn!("{error}");
-        }
-        self.control = None;
-    }
+/// Unmounts in a thread of its own: the kernel writes back first what is not written yet, for which the source must answer.
+fn attempt(mountpoint: PathBuf, deadline: Instant) -> Result<(), Errno> {
+    let (tell, told) = bounded(1);
+    let unmount = move || {
+        // Nobody waits any more if it took too long.
+        let _ = tell.send(rustix::mount::unmount(&mountpoint, UnmountFlags::NOFOLLOW));
+    };
+    std::thread::Builder::new().name("unmount".into()).spawn(unmount).map_err(|_| Errno::AGAIN)?;
+    told.recv_deadline(deadline).unwrap_or(Err(Errno::TIMEDOUT))
 }
 
 /// Everything that exists before the session answers its first request.

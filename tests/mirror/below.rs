@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::mount::{MountFlags, UnmountFlags};

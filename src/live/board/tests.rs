@@ -106,7 +106,7 @@ fn nobody_waits_past_the_deadline_or_the_close() {
     board.close();
     assert_eq!(waiter.join().unwrap(), Joined::NotPlanned);
     assert!(board.take().is_none());
-    assert!(board.wait_for_workers(LONG));
+    assert!(board.wait_for_workers(Instant::now() + LONG));
     assert_eq!(board.post(&[data(9)]), 0);
     assert_eq!(board.join(FileId(9), Want::Data, false, LONG), Joined::NotPlanned);
 }
