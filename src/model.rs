@@ -16,8 +16,10 @@ use crate::codec::{CodecError, Reader, put_bytes};
 use crate::names::{Names, Programs};
 
 mod file;
+mod lock;
 
 pub use file::{load, set_aside, store};
+pub use lock::ModelLock;
 
 const MAGIC: &[u8; 8] = b"AUGURFS\n";
 /// Goes up when older programs could not read the file any more.

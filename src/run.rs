@@ -29,6 +29,8 @@ use service::Service;
 /// # Errors
 /// The mount did not come about, or did not end as it should. Nothing is left mounted then.
 pub fn mount(config: Config, predictor: PredictorChoice, ready: Readiness) -> Result<(), MountError> {
+    let mut config = config;
+    config.model = service::model_for(config.model.take(), predictor);
     check::rights(&config)?;
     let service = Service::start(config, predictor)?;
     match ready.ready() {

@@ -1,7 +1,7 @@
 //! What `augurfs stats` is told.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::path::ChosenPath;
 use super::watching::WatchStanding;
@@ -11,6 +11,11 @@ use crate::fuse::Passthrough;
 use crate::live::Live;
 use crate::stats::{Choice, Counters, Footprint, Memory, ModelFile, Report, Standing};
 use crate::sys::process;
+
+/// An open is judged 100 ms after it was seen: when nothing was counted for longer, all has been.
+const STILL: Duration = Duration::from_millis(150);
+/// Where opens never cease, a report is a moment's picture anyway.
+const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Puts reports together.
 pub(super) struct Reporter {
@@ -37,9 +42,23 @@ impl Reporter {
 
     /// The present standing and counts.
     pub(super) fn report(&self) -> Report {
+        self.catch_up();
         // Also brings the prefetch counters up to date.
         let snapshot = self.live.snapshot().unwrap_or_default();
         self.counters.report(self.standing(&snapshot))
+    }
+
+    /// Opens are counted a moment after they happen: waits until no more come in, or long enough.
+    fn catch_up(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut before = None;
+        while Instant::now() < deadline {
+            let seen = (self.counters.events.seen.get(), self.counters.opens.totals());
+            if before.replace(seen) == Some(seen) {
+                return;
+            }
+            std::thread::sleep(STILL);
+        }
     }
 
     fn standing(&self, snapshot: &Snapshot) -> Standing {

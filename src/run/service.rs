@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -30,6 +30,7 @@ use crate::fuse::Session;
 use crate::live::control::{self, ControlGuard, Request, Response};
 use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
+use crate::model::ModelLock;
 use crate::predict::PredictorChoice;
 use crate::stats::Counters;
 use crate::sys::memory;
@@ -45,6 +46,9 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// A mount that is being unmounted by force has gone within this time after its session ended.
 const MOMENT: Duration = Duration::from_millis(500);
+
+/// A daemon that has just been unmounted saves its model within this time, else it is not about to end.
+const SUCCESSION: Duration = Duration::from_secs(5);
 
 /// How often descriptors that were opened for a moment are looked at.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -63,6 +67,7 @@ pub(super) struct Service {
     control: Option<ControlGuard>,
     changes: Option<ChangeWatch>,
     _guardian: Option<Guardian>,
+    _model_lock: Option<ModelLock>,
 }
 
 impl Service {
@@ -73,15 +78,24 @@ impl Service {
     pub(super) fn start(config: Config, predictor: PredictorChoice) -> Result<Self, MountError> {
         let (to_wishes, wishes) = bounded(8);
         let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
+        let (model, lock) = lock_model(config.model.as_deref());
         let source = Arc::new(open_source(&config)?);
         let below = Arc::new(open_mountpoint(&config)?);
         let chosen = choose(config.path, &Allowance::at(&config.mountpoint));
+        if config.path != DataPath::Auto && config.path != chosen.path {
+            log::warn!(
+                "path={} cannot be had, {} is taken: {}",
+                config.path.as_str(),
+                chosen.path.as_str(),
+                chosen.reason
+            );
+        }
         let counters = Arc::new(Counters::default());
         let names = Arc::default();
         let live = Live::start(LiveConfig {
             source: source.clone(),
             names: Arc::clone(&names),
-            model: config.model.clone(),
+            model,
             settings: Settings { predictor, budget: config.budget.unwrap_or_else(memory::default_budget) },
             join_wait: config.join_wait,
             save_interval: config.save_interval,
@@ -95,7 +109,7 @@ impl Service {
             .map_err(MountError::Session)?;
         // From here on an error takes the mount away again.
         let mounted = Mounted::at(config.mountpoint.clone());
-        let started = Started { config, chosen, mirror, live, counters, signals, wishes };
+        let started = Started { config, chosen, mirror, live, counters, signals, wishes, lock };
         started.finish(session, mounted, &source, below)
     }
 
@@ -217,6 +231,7 @@ struct Started {
     counters: Arc<Counters>,
     signals: SignalWatch,
     wishes: Receiver<Wish>,
+    lock: Option<ModelLock>,
 }
 
 impl Started {
@@ -227,7 +242,7 @@ impl Started {
         source: &OwnedFd,
         below: Arc<OwnedFd>,
     ) -> Result<Service, MountError> {
-        let Started { config, chosen, mirror, live, counters, signals, wishes } = self;
+        let Started { config, chosen, mirror, live, counters, signals, wishes, lock } = self;
         let device = mounted.device().map_err(MountError::Session)?;
         mirror.cover(device, below);
         let guardian = Guardian::post(&config.mountpoint, device)
@@ -265,6 +280,7 @@ impl Started {
             control,
             changes,
             _guardian: guardian,
+            _model_lock: lock,
         })
     }
 }
@@ -312,4 +328,32 @@ fn save(live: &Live) {
     if let Err(error) = live.save() {
         log::warn!("{error}");
     }
+}
+
+/// Where the knowledge of a predictor is kept: that of one is of no use to another, and must not be
+/// overwritten by it. None learns nothing.
+pub(super) fn model_for(model: Option<PathBuf>, predictor: PredictorChoice) -> Option<PathBuf> {
+    match predictor {
+        PredictorChoice::None => None,
+        PredictorChoice::Match => model,
+        PredictorChoice::Pcm(_) => model.map(|model| {
+            let mut path = model.into_os_string();
+            path.push(".pcm");
+            path.into()
+        }),
+    }
+}
+
+/// Makes sure that nobody else saves the model. Without that what is learned stays in memory.
+fn lock_model(model: Option<&Path>) -> (Option<PathBuf>, Option<ModelLock>) {
+    let Some(model) = model else { return (None, None) };
+    match ModelLock::take(model, SUCCESSION) {
+        Ok(Some(lock)) => return (Some(model.to_owned()), Some(lock)),
+        Ok(None) => log::warn!(
+            "another mount uses the model {}: what this one learns is not kept; give it another with -o model=PATH",
+            model.display()
+        ),
+        Err(error) => log::warn!("the model {} is not used: it cannot be locked: {error}", model.display()),
+    }
+    (None, None)
 }

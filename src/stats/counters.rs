@@ -131,7 +131,8 @@ impl Counters {
 }
 
 impl OpenCounts {
-    fn totals(&self) -> Opens {
+    /// Their numbers now.
+    pub fn totals(&self) -> Opens {
         let (hit, partial, miss) = (self.hit.get(), self.partial.get(), self.miss.get());
         Opens { total: self.unknown.get() + hit + partial + miss, hit, partial, miss }
     }

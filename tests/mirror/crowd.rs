@@ -3,8 +3,11 @@
 use std::fs;
 use std::sync::Barrier;
 
-use crate::mount::PATHS;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+
+use crate::mount::process::sh;
 use crate::mount::scratch::Scratch;
+use crate::mount::{PATHS, wait_for};
 
 fn content(number: usize) -> Vec<u8> {
     (0..40_000).map(|at| (at * 7 + number * 13) as u8).collect()
@@ -65,4 +68,33 @@ fn appends_of_many_are_all_there() {
         expected.sort();
         assert_eq!(lines, expected, "{path}");
     }
+}
+
+/// The kernel opens each file that it reports as opened for the daemon, which has no descriptor left.
+#[test]
+fn opens_are_seen_again_when_descriptors_are_to_be_had_again() {
+    let scratch = Scratch::new();
+    scratch.write("file", "text");
+    let mount = scratch.mount("resident").start();
+    let read = || sh(mount.point(), "cat file");
+    let seen = || mount.count("/opens/total");
+    read();
+    wait_for("the first open", || (seen() >= 1).then_some(()));
+    // The daemon has ours.
+    let usual = getrlimit(Resource::Nofile);
+    let limit = |limit| prlimit(Pid::from_raw(mount.pid() as i32), Resource::Nofile, limit).unwrap();
+    limit(Rlimit { current: Some(3), ..usual });
+    for _ in 0..5 {
+        // Without a question about the file, which the daemon could not answer now.
+        sh(mount.point(), ": < file");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    limit(usual);
+    assert!(mount.count("/events/lost") > 0, "nothing was lost: {}", mount.stats());
+    let before = seen();
+    wait_for("opens after that", || {
+        read();
+        (seen() > before).then_some(())
+    });
+    assert_eq!(mount.said(), "");
 }
