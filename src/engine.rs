@@ -5,7 +5,7 @@
 //! `observe` every access; carry out the effects in order, tell it `started` when a worker takes a job
 //! up, and `settle` each job exactly once, withdrawn ones too; `tick` about once a second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Micros;
 use crate::event::{AccessEvent, Op, Origin, Residency};
@@ -174,7 +174,14 @@ impl Engine {
     pub fn forget(&mut self, file: FileId, effects: &mut Vec<Effect>) {
         self.planner.drop_file(file, effects);
         self.planner.forget(file);
-        self.predictor.forget(file);
+        self.predictor.forget(&|other| other == file);
+    }
+
+    /// Forgets what a model says of files that have no name any more: their numbers are to be given to others.
+    pub fn forget_nameless(&mut self, nameless: &[FileId]) {
+        let sorted: BTreeSet<FileId> = nameless.iter().copied().collect();
+        nameless.iter().for_each(|&file| self.planner.forget(file));
+        self.predictor.forget(&|file| sorted.contains(&file));
     }
 
     /// What is known of a file.

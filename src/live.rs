@@ -291,7 +291,6 @@ impl Live {
     pub fn figures(&self) -> Figures {
         let (ways, width) = self.crew.standing();
         let (waiting, under_way) = self.crew.board().load();
-        let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
         Figures {
             prefetching: !self.is_off(),
             watching: self.opens.lock().is_some(),
@@ -301,10 +300,7 @@ impl Live {
             workers: self.crew.board().workers(),
             waiting,
             under_way,
-            failed: read(&self.crew.failed),
-            panicked: read(&self.crew.panicked),
-            joined: read(&self.crew.joined),
-            join_timeouts: read(&self.crew.join_timeouts),
+            panicked: self.crew.panicked.load(Ordering::Relaxed),
             streams: self.desk.processes.len(),
         }
     }

@@ -112,8 +112,8 @@ pub trait Predictor: Send {
     /// Gives everything that is still ahead on this course once more.
     fn rewind(&mut self, group: GroupId);
 
-    /// Forgets that the file was ever used. May take time in proportion to the history.
-    fn forget(&mut self, file: FileId);
+    /// Forgets that these files were ever used. Takes time in proportion to the history.
+    fn forget(&mut self, gone: &dyn Fn(FileId) -> bool);
 
     /// What it holds.
     fn footprint(&self) -> Footprint;

@@ -99,10 +99,11 @@ impl Keeper {
     }
 
     fn take_up(&self, bytes: &[u8], engine: &mut Engine) -> Result<(), Unusable> {
-        let Model { names, programs, learned } = model::decode(bytes)?;
+        let Model { mut names, programs, learned } = model::decode(bytes)?;
         if !engine.restore(&learned, names.len())? {
             log::info!("the model was made by predictor {}: its history is left aside", learned.predictor);
         }
+        engine.forget_nameless(&names.reuse());
         *self.names.lock() = names;
         *self.programs.lock() = programs;
         Ok(())

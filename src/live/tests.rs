@@ -135,7 +135,9 @@ fn a_request_waits_for_a_planned_file_and_is_released_at_the_end() {
     let there = live.clone();
     let waiter = std::thread::spawn(move || there.join(job.file, want));
     fake.release();
-    assert_ne!(waiter.join().unwrap(), Joined::TimedOut);
+    let joined = waiter.join().unwrap();
+    assert_ne!(joined, Joined::TimedOut);
+    assert_eq!(live.desk.counters.prefetch.joined.get(), u64::from(joined == Joined::Arrived));
     assert_eq!(live.join(FileId(0), Want::Data), Joined::NotPlanned);
 }
 
@@ -159,7 +161,7 @@ fn a_job_that_panics_stops_nobody() {
     fake.wait("the end of the run", |asked| asked.iter().any(|job| is_data(job, FILES)));
     fake.wait("the panic", |asked| asked.iter().any(|job| job.file == FileId(20)));
     live.stop().unwrap_err();
-    assert!(live.figures().panicked > 0);
+    assert!(live.figures().panicked > 0 && live.desk.counters.prefetch.failed.get() > 0);
 }
 
 #[test]

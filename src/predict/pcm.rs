@@ -114,8 +114,8 @@ impl Predictor for Pcm {
 
     fn rewind(&mut self, _: GroupId) {}
 
-    fn forget(&mut self, file: FileId) {
-        self.trie.forget(file);
+    fn forget(&mut self, gone: &dyn Fn(FileId) -> bool) {
+        self.trie.forget(gone);
     }
 
     fn footprint(&self) -> Footprint {

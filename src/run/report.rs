@@ -8,7 +8,7 @@ use super::watching::WatchStanding;
 use crate::config::{Config, DataPath};
 use crate::engine::Snapshot;
 use crate::fuse::Passthrough;
-use crate::live::Live;
+use crate::live::{Live, Ways};
 use crate::stats::{Choice, Counters, Footprint, Memory, ModelFile, Report, Standing};
 use crate::sys::process;
 
@@ -65,6 +65,7 @@ impl Reporter {
         Standing {
             version: env!("CARGO_PKG_VERSION").into(),
             source: self.config.source.display().to_string(),
+            source_kind: source_kind(self.live.figures().ways).into(),
             mountpoint: self.config.mountpoint.display().to_string(),
             pid: std::process::id(),
             uptime_s: self.since.elapsed().as_secs(),
@@ -97,6 +98,14 @@ impl Reporter {
             "the engine failed"
         };
         Choice { active, reason: reason.into() }
+    }
+}
+
+fn source_kind(ways: Ways) -> &'static str {
+    match ways {
+        Ways::Unknown => "unknown",
+        Ways::One => "one head",
+        Ways::Many => "many ways",
     }
 }
 

@@ -27,7 +27,7 @@ fn await_opens(mount: &Mount, opens: usize) {
 fn assert_accounted(mount: &Mount) {
     let stats = mount.stats();
     let fate = |name: &str| count(&stats, &format!("/prefetch/{name}"));
-    let fates = fate("files_in_time") + fate("files_late") + fate("files_wasted") + fate("armed");
+    let fates = fate("files_in_time") + fate("files_late") + fate("files_wasted") + fate("files_waiting");
     assert_eq!(fates, fate("files"), "{stats}");
     let bytes = fate("used_bytes") + fate("late_bytes") + fate("wasted_bytes");
     assert!(bytes <= fate("bytes"), "{stats}");
