@@ -4,6 +4,7 @@
 //! regular files are held for a moment only, so that leases, unmounts and text-busy checks on the
 //! source are not in anybody's way; a descriptor found by path is checked to be the same inode.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -65,6 +66,8 @@ impl Purpose {
 pub(super) struct Descriptors {
     /// With the generation of the inode, for the same reason as in `Lent`.
     directories: Mutex<LruCache<u64, (u64, Arc<OwnedFd>)>>,
+    /// Those of them that keep a mount inside the source busy: they are held for a moment only.
+    foreign: Mutex<HashMap<u64, Instant>>,
     files: Mutex<LruCache<(u64, Purpose), Lent>>,
 }
 
@@ -75,6 +78,7 @@ impl Descriptors {
             |most: usize| NonZeroUsize::new(most.min((limit / 8) as usize)).unwrap_or(NonZeroUsize::MIN);
         Descriptors {
             directories: Mutex::new(LruCache::new(room(DIRECTORIES))),
+            foreign: Mutex::default(),
             files: Mutex::new(LruCache::new(room(FILES))),
         }
     }
@@ -106,6 +110,9 @@ impl Descriptors {
         });
         if directory {
             self.directories.lock().put(inode.nodeid, (inode.generation(), fd.clone()));
+            if inode.key.dev != source.root_key().dev {
+                self.foreign.lock().insert(inode.nodeid, Instant::now());
+            }
         }
         Ok(fd)
     }
@@ -120,12 +127,33 @@ impl Descriptors {
     /// By handle; by path where there is none or the source has lost track of it.
     fn find(&self, source: &Source, inodes: &Inodes, inode: &Inode) -> Result<OwnedFd> {
         if let Some(handle) = inode.handle() {
+            self.revive(source, inodes, inode);
             match source.open_handle(&handle, inode.key.dev, OFlags::PATH) {
                 Err(Errno::STALE | Errno::PERM | Errno::OPNOTSUPP) => {}
                 other => return other,
             }
         }
         self.by_path(source, inodes, inode, How::MayBlock)
+    }
+
+    /// Gets hold again of the device `inode` is on, if it was let go of: through the top of what is
+    /// mounted there, which has a path even when `inode` was moved below.
+    fn revive(&self, source: &Source, inodes: &Inodes, inode: &Inode) {
+        let dev = inode.key.dev;
+        if !source.lacks_device(dev) {
+            return;
+        }
+        let mut top = None;
+        let mut next = inodes.get(inode.nodeid);
+        while let Some(at) = next.filter(|at| at.key.dev == dev) {
+            next = inodes.get(at.place().parent);
+            top = Some(at);
+        }
+        if let Some(top) = top.filter(|top| top.kind.is_dir())
+            && let Ok(fd) = self.by_path(source, inodes, &top, How::MayBlock)
+        {
+            source.knows_device(&fd, dev);
+        }
     }
 
     /// Through the directory it was last seen in, if it is still there.
@@ -166,6 +194,7 @@ impl Descriptors {
             && inode.pin().is_none()
             && let Some(handle) = inode.handle()
         {
+            self.revive(source, inodes, inode);
             match source.open_handle(&handle, inode.key.dev, flags) {
                 Err(Errno::STALE | Errno::PERM | Errno::OPNOTSUPP) => {}
                 other => return other,
@@ -221,8 +250,18 @@ impl Descriptors {
         let _directory = self.directories.lock().pop(&nodeid);
     }
 
-    /// Closes regular files that have not been used for a moment. True when none is left.
-    pub(super) fn sweep(&self) -> bool {
+    fn sweep_foreign(&self) {
+        let old: Vec<_> = self.foreign.lock().extract_if(|_, since| since.elapsed() >= LINGER).collect();
+        let mut directories = self.directories.lock();
+        // Closing what was only a location cannot block.
+        old.iter().for_each(|(nodeid, _)| drop(directories.pop(nodeid)));
+    }
+
+    /// Closes regular files that have not been used for a moment, and what holds mounts inside the
+    /// source. True when no file is left.
+    pub(super) fn sweep(&self, source: &Source) -> bool {
+        source.sweep(LINGER);
+        self.sweep_foreign();
         let mut closed = Vec::new();
         let mut files = self.files.lock();
         while let Some((_, lent)) = files.peek_lru() {
