@@ -139,7 +139,7 @@ impl Mirror {
     /// Closes what was opened for requests without a handle and has not been used for a moment.
     /// True when nothing of the kind is open.
     pub fn sweep(&self) -> bool {
-        self.descriptors.sweep()
+        self.descriptors.sweep(&self.source)
     }
 
     fn inode(&self, nodeid: u64) -> Result<Arc<Inode>> {

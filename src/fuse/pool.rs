@@ -11,10 +11,13 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
+use rustix::process::{Resource, getrlimit};
+
 use crate::sys::thread::own_umask;
 
 /// Threads at most. Each waits for the source most of the time: this is how many requests a slow
-/// source can have in flight for us.
+/// source can have in flight for us. Each may hold a few descriptors meanwhile: a quarter of the limit
+/// on these is the most as well.
 const MOST: usize = 256;
 
 /// A thread that has had nothing to do for so long ends.
@@ -28,6 +31,7 @@ pub(crate) struct Pool {
     to: Sender<Task>,
     from: Receiver<Task>,
     census: Arc<Census>,
+    most: usize,
 }
 
 /// How many threads there are, and how many tasks they have or will get.
@@ -46,7 +50,9 @@ impl Pool {
         let probe = std::thread::Builder::new().name("io".into()).spawn(own_umask)?;
         probe.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
         let (to, from) = unbounded();
-        Ok(Pool { to, from, census: Arc::default() })
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let most = MOST.min((limit / 4) as usize).max(1);
+        Ok(Pool { to, from, census: Arc::default(), most })
     }
 
     /// Runs `task` on a thread of the pool.
@@ -60,7 +66,7 @@ impl Pool {
     }
 
     fn grow(&self) {
-        if self.census.threads.fetch_add(1, Ordering::SeqCst) >= MOST {
+        if self.census.threads.fetch_add(1, Ordering::SeqCst) >= self.most {
             self.census.threads.fetch_sub(1, Ordering::SeqCst);
             return;
         }

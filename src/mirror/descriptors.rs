@@ -4,6 +4,7 @@
 //! regular files are held for a moment only, so that leases, unmounts and text-busy checks on the
 //! source are not in anybody's way; a descriptor found by path is checked to be the same inode.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Weak};
@@ -78,6 +79,8 @@ impl Purpose {
 #[derive(Debug)]
 pub(super) struct Descriptors {
     directories: Mutex<LruCache<u64, Held>>,
+    /// Those of them that keep a mount inside the source busy: they are held for a moment only.
+    foreign: Mutex<HashMap<u64, Instant>>,
     files: Mutex<LruCache<(u64, Purpose), Held>>,
 }
 
@@ -88,6 +91,7 @@ impl Descriptors {
             |most: usize| NonZeroUsize::new(most.min((limit / 8) as usize)).unwrap_or(NonZeroUsize::MIN);
         Descriptors {
             directories: Mutex::new(LruCache::new(room(DIRECTORIES))),
+            foreign: Mutex::default(),
             files: Mutex::new(LruCache::new(room(FILES))),
         }
     }
@@ -123,6 +127,9 @@ impl Descriptors {
         if directory {
             // What has to make room is closed here, outside the lock.
             let _closed = self.directories.lock().push(inode.nodeid, Held::new(&fd, inode));
+            if inode.key.dev != source.root_key().dev {
+                self.foreign.lock().insert(inode.nodeid, Instant::now());
+            }
         }
         Ok(fd)
     }
@@ -135,12 +142,33 @@ impl Descriptors {
     /// By handle; by path where there is none or the source has lost track of it.
     fn find(&self, source: &Source, inodes: &Inodes, inode: &Arc<Inode>) -> Result<OwnedFd> {
         if let Some(handle) = inode.handle() {
+            self.revive(source, inodes, inode);
             match source.open_handle(&handle, inode.key.dev, OFlags::PATH) {
                 Err(Errno::STALE | Errno::PERM | Errno::OPNOTSUPP) => {}
                 other => return other,
             }
         }
         self.by_path(source, inodes, inode, How::MayBlock)
+    }
+
+    /// Gets hold again of the device `inode` is on, if it was let go of: through the top of what is
+    /// mounted there, which has a path even when `inode` was moved below.
+    fn revive(&self, source: &Source, inodes: &Inodes, inode: &Inode) {
+        let dev = inode.key.dev;
+        if !source.lacks_device(dev) {
+            return;
+        }
+        let mut top = None;
+        let mut next = inodes.get(inode.nodeid);
+        while let Some(at) = next.filter(|at| at.key.dev == dev) {
+            next = inodes.get(at.place().parent);
+            top = Some(at);
+        }
+        if let Some(top) = top.filter(|top| top.kind.is_dir())
+            && let Ok(fd) = self.by_path(source, inodes, &top, How::MayBlock)
+        {
+            source.knows_device(&fd, dev);
+        }
     }
 
     /// Through the directory it was last seen in, if it is still there.
@@ -198,6 +226,7 @@ impl Descriptors {
             && inode.pin().is_none()
             && let Some(handle) = inode.handle()
         {
+            self.revive(source, inodes, inode);
             match source.open_handle(&handle, inode.key.dev, flags) {
                 Err(Errno::STALE | Errno::PERM | Errno::OPNOTSUPP) => {}
                 other => return other,
@@ -251,8 +280,18 @@ impl Descriptors {
         let _directory = self.directories.lock().pop(&nodeid);
     }
 
-    /// Closes regular files that have not been used for a moment. True when none is left.
-    pub(super) fn sweep(&self) -> bool {
+    fn sweep_foreign(&self) {
+        let old: Vec<_> = self.foreign.lock().extract_if(|_, since| since.elapsed() >= LINGER).collect();
+        let mut directories = self.directories.lock();
+        // Closing what was only a location cannot block.
+        old.iter().for_each(|(nodeid, _)| drop(directories.pop(nodeid)));
+    }
+
+    /// Closes regular files that have not been used for a moment, and what holds mounts inside the
+    /// source. True when no file is left.
+    pub(super) fn sweep(&self, source: &Source) -> bool {
+        source.sweep(LINGER);
+        self.sweep_foreign();
         let mut closed = Vec::new();
         let mut files = self.files.lock();
         while let Some((_, held)) = files.peek_lru() {

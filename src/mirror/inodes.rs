@@ -10,6 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use rustix::fs::FileType;
@@ -29,6 +30,9 @@ const INO_BITS: u32 = 48;
 
 /// Stands where a device's place would, for inodes whose numbers need more bits.
 const MISFITS: u64 = (1 << (63 - INO_BITS)) - 1;
+
+/// An answer reaches the kernel within this time, however busy the machine is.
+const HEARD: Duration = Duration::from_secs(1);
 
 /// Marks an inode that has no `FileId` yet.
 const NO_FILE: u32 = u32::MAX;
@@ -62,7 +66,7 @@ struct State {
     handle: Option<FileHandle>,
     place: Place,
     pin: Option<Arc<OwnedFd>>,
-    cached: Option<Version>,
+    cached: Option<(Version, Instant)>,
 }
 
 /// What a look-up found, ready to be entered.
@@ -141,10 +145,18 @@ impl Inode {
         self.file.store(file.0, Ordering::Release);
     }
 
-    /// Notes which version of the content the kernel is about to cache; true when it is the one
-    /// that was cached before.
+    /// Notes which version of the content the kernel is about to cache. True when it is the one that
+    /// was cached before, and has been for long enough that the kernel has heard of the change to it:
+    /// the answer that told of it may still be on its way beside this one.
     pub(super) fn caches(&self, version: Version) -> bool {
-        self.state.lock().cached.replace(version) == Some(version)
+        let mut state = self.state.lock();
+        match state.cached {
+            Some((cached, since)) if cached == version => since.elapsed() > HEARD,
+            _ => {
+                state.cached = Some((version, Instant::now()));
+                false
+            }
+        }
     }
 }
 
