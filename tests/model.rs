@@ -19,13 +19,13 @@ use rustix::process::Signal;
 /// How many files a run reads before it waits.
 const FEW: usize = 5;
 
-/// Nothing of the model's making beside it.
+/// What lies beside the model and is named after it, but for the file by which daemons keep out of each other's way.
 fn neighbours(model: &Path) -> Vec<String> {
     let name = model.file_name().unwrap().to_str().unwrap().to_owned();
     let entries = fs::read_dir(model.parent().unwrap()).unwrap();
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.retain(|other| other.starts_with(&name) && *other != name);
+    names.retain(|other| other.starts_with(&name) && *other != name && !other.ends_with(".lock"));
     names.sort();
     names
 }
