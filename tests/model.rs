@@ -69,7 +69,9 @@ fn a_model_of_another_predictor_is_no_obstacle() {
         wait_for("all opens", || (mount.count("/opens/total") >= 20).then_some(()));
         assert_eq!(mount.said(), "", "{predictor}");
         mount.unmount();
-        assert_eq!(neighbours(&model), Vec::<String>::new(), "{predictor}");
+        // Another predictor's history may be kept beside it; nothing is taken for damaged.
+        let damaged = neighbours(&model).into_iter().filter(|name| name.contains("damaged"));
+        assert_eq!(damaged.collect::<Vec<_>>(), Vec::<String>::new(), "{predictor}");
     }
 }
 
