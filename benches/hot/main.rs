@@ -70,16 +70,7 @@ struct Outcome {
 }
 
 fn main() -> ExitCode {
-    // Cargo adds `--bench` at the end.
-    let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    arguments.retain(|argument| argument != "--bench");
-    match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("hot: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    common::obey("hot", run)
 }
 
 fn run(arguments: &[OsString]) -> anyhow::Result<()> {

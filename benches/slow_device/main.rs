@@ -83,16 +83,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    // Cargo adds `--bench` at the end.
-    let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    arguments.retain(|argument| argument != "--bench");
-    match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("slow_device: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    common::obey("slow_device", run)
 }
 
 fn run(arguments: &[OsString]) -> anyhow::Result<()> {
