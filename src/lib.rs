@@ -21,6 +21,37 @@
 //!             codec         numbers and bytes as the model file has them
 //!   sys                   the few system calls                           no policy; the only unsafe code
 //! ```
+//!
+//! # One straight line and one return wire
+//!
+//! ```text
+//! application -> kernel -> fuse -> mirror -> source
+//!                            | answer, then note (try_send: never waits; what does not fit is counted as lost)
+//!                            v
+//!          fanotify -> live: engine thread: observe -> effects -> board -> workers: warm the page cache
+//!                                   ^                                          |
+//!                                   '---------- started, settled --------------'
+//! ```
+//!
+//! A request waits for a worker in one case only: what it wants is on its way or planned, and it would
+//! have to go to the source itself otherwise. That wait is bounded (`join_wait`) and never takes place
+//! on the thread that reads requests.
+//!
+//! # Data paths
+//!
+//! - `resident` (root's default): the kernel is told once that opens are no requests; data, names and
+//!   attributes live in the mount's own caches, and workers fill these through a private clone of the
+//!   mount. Opens are seen through fanotify.
+//! - `passthrough`: opens are requests, data goes straight to the source's file.
+//! - `plain`: opens are requests, data lives in the mount's page cache.
+//!
+//! `run::path` chooses, `fuse::opening` carries out.
+//!
+//! # What the kernel may believe, and for how long
+//!
+//! Names and attributes for `timeout`, unless every change in the source is told of (`mirror::watch`):
+//! then for an hour. A change is told to the kernel at once, and again when every answer that may have
+//! been older than the change has been given.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod cli;

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, bounded, select, tick};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
@@ -80,6 +80,9 @@ impl Service {
         let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
         let (model, lock) = lock_model(config.model.as_deref());
         let source = Arc::new(open_source(&config)?);
+        let mut config = config;
+        // What the source refuses at an open, the mount has to refuse there too.
+        config.read_only |= is_read_only(&source);
         let below = Arc::new(open_mountpoint(&config)?);
         let chosen = choose(config.path, &Allowance::at(&config.mountpoint));
         if config.path != DataPath::Auto && config.path != chosen.path {
@@ -291,6 +294,11 @@ fn open_source(config: &Config) -> Result<OwnedFd, MountError> {
         path: config.source.clone(),
         reason,
     })
+}
+
+/// Is the file system of the source mounted read-only?
+fn is_read_only(source: &OwnedFd) -> bool {
+    rustix::fs::fstatvfs(source).is_ok_and(|volume| volume.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
 fn open_mountpoint(config: &Config) -> Result<OwnedFd, MountError> {
