@@ -21,6 +21,9 @@ const NOT_MOUNTED: u8 = 32;
 
 /// Run the program with the arguments of this process.
 pub fn main() -> ExitCode {
+    if crate::run::guardian::serve_if_asked() {
+        return ExitCode::SUCCESS;
+    }
     start_log();
     ExitCode::from(run(std::env::args_os()))
 }
@@ -51,8 +54,10 @@ fn obey(words: Words) -> anyhow::Result<u8> {
 fn exit_code(error: &anyhow::Error) -> u8 {
     match error {
         e if e.is::<OptionError>() || e.is::<ChoiceError>() => USAGE,
-        e if e.is::<MountError>() => NOT_MOUNTED,
-        _ => FAILURE,
+        e => match e.downcast_ref() {
+            Some(MountError::Ended(_)) | None => FAILURE,
+            Some(_) => NOT_MOUNTED,
+        },
     }
 }
 
@@ -89,6 +94,8 @@ mod tests {
         let option = OptionError::Superfluous { name: "ro" };
         assert_eq!(exit_code(&anyhow::Error::new(option).context("cannot mount")), USAGE);
         assert_eq!(exit_code(&anyhow::Error::new(MountError::NoDevice).context("cannot mount")), NOT_MOUNTED);
+        let ended = MountError::Ended(io::Error::other("the session panicked"));
+        assert_eq!(exit_code(&anyhow::Error::new(ended)), FAILURE);
         assert_eq!(exit_code(&anyhow::anyhow!("anything else")), FAILURE);
     }
 }

@@ -86,8 +86,6 @@ pub struct Config {
     pub dirsync: bool,
     /// Users other than the one who mounts may use the mount.
     pub allow_other: bool,
-    /// The kernel checks permissions from owner, group, mode and ACL.
-    pub default_permissions: bool,
     /// What `mount` and `df` show as the source; `None` shows the source's path.
     pub fsname: Option<String>,
     /// The part after `fuse.` in the mount's type.
@@ -119,7 +117,6 @@ impl Config {
             sync: false,
             dirsync: false,
             allow_other: surroundings.root,
-            default_permissions: true,
             fsname: None,
             subtype: String::from("augurfs"),
         }

@@ -23,6 +23,8 @@ const FILES: usize = 600;
 const BYTES: usize = 6 << 20;
 /// A server in the same city; about three requests a file make a cold run of some four seconds.
 const LATENCY: Duration = Duration::from_millis(2);
+/// Tries at a hot run that finds everything in memory.
+const TRIES: usize = 5;
 /// Any seed does; this one makes every demonstration the same.
 const SEED: u64 = 2;
 
@@ -37,7 +39,6 @@ struct Run {
 struct Outcome {
     cold: Run,
     hot: Run,
-    first: Run,
     second: Run,
     report: Report,
 }
@@ -72,15 +73,26 @@ fn act(out: &mut dyn Write, stage: &Stage, job: &Job) -> Result<Outcome, DemoErr
     let (second, report) = with(stage, job)?;
     line(out, "the second time", &second)?;
     line(out, "hot: everything in memory", &hot)?;
-    Ok(Outcome { cold, hot, first, second, report })
+    Ok(Outcome { cold, hot, second, report })
 }
 
 /// Twice on the device itself: what was read the first time is in memory the second.
 fn without(stage: &Stage, job: &Job) -> Result<(Run, Run), DemoError> {
     let device = stage.device()?;
     let cold = Run { time: job.run(stage.source())?, requests: device.requests() };
-    let hot = Run { time: job.run(stage.source())?, requests: device.requests() - cold.requests };
-    Ok((cold, hot))
+    let hot = || -> Result<Run, DemoError> {
+        let before = device.requests();
+        Ok(Run { time: job.run(stage.source())?, requests: device.requests() - before })
+    };
+    let mut best = hot()?;
+    // Somebody else on this machine may have emptied the memory meanwhile.
+    for _ in 1..TRIES {
+        if best.requests == 0 {
+            break;
+        }
+        best = hot()?;
+    }
+    Ok((cold, best))
 }
 
 /// Once through augurfs, which keeps its model on the stage from one time to the next.
@@ -106,13 +118,12 @@ fn line(out: &mut dyn Write, what: &str, run: &Run) -> std::io::Result<()> {
 }
 
 fn conclude(out: &mut dyn Write, outcome: &Outcome) -> std::io::Result<()> {
-    let percent = |run| 100.0 * gap_closed(&outcome.cold, run, &outcome.hot);
-    writeln!(
-        out,
-        "\nOf the time between cold and hot, the first run saved {:.0} %, the second {:.0} %.",
-        percent(&outcome.first),
-        percent(&outcome.second)
-    )?;
+    if outcome.hot.requests > 0 {
+        writeln!(out, "\nSomething else on this machine empties its memory: try again when it is quieter.")?;
+    } else {
+        let percent = 100.0 * gap_closed(&outcome.cold, &outcome.second, &outcome.hot);
+        writeln!(out, "\nOf the time between cold and hot, the second run saved {percent:.0} %.")?;
+    }
     let (opens, ahead) = (&outcome.report.opens, &outcome.report.prefetch);
     writeln!(
         out,
@@ -121,12 +132,12 @@ fn conclude(out: &mut dyn Write, outcome: &Outcome) -> std::io::Result<()> {
     )?;
     writeln!(
         out,
-        "Fetched ahead: {} files, {}; in time {}, late {}, wasted {}.",
+        "Fetched ahead: {} files, {}; in time {}, late {}, not used {}.",
         ahead.files,
         show_bytes(ahead.bytes),
         ahead.files_in_time,
         ahead.files_late,
-        ahead.files_wasted
+        ahead.files.saturating_sub(ahead.files_in_time + ahead.files_late)
     )?;
     writeln!(
         out,
@@ -160,11 +171,11 @@ mod tests {
         let mut report = Report::default();
         report.opens.total = 600;
         report.opens.hit = 590;
-        let outcome = Outcome { cold: run(4000), hot: run(0), first: run(4000), second: run(1000), report };
+        let outcome = Outcome { cold: run(4000), hot: run(0), second: run(1000), report };
         let mut told = Vec::new();
         conclude(&mut told, &outcome).unwrap();
         let told = String::from_utf8(told).unwrap();
-        assert!(told.contains("the first run saved 0 %, the second 75 %."), "{told}");
+        assert!(told.contains("the second run saved 75 %."), "{told}");
         assert!(told.contains("590 of 600 opens found everything in memory"), "{told}");
     }
 }

@@ -5,7 +5,7 @@
 //! `observe` every access; carry out the effects in order, tell it `started` when a worker takes a job
 //! up, and `settle` each job exactly once, withdrawn ones too; `tick` about once a second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Micros;
 use crate::event::{AccessEvent, Op, Origin, Residency};
@@ -101,7 +101,7 @@ impl Engine {
         match event.op {
             Op::Open => self.count_open(stream, event.residency),
             Op::Remove => return self.planner.drop_file(event.file, effects),
-            Op::Close => return self.planner.inquire(event.file, true, effects),
+            Op::Close => return self.inquire(event.file, true, effects),
             Op::Write => return,
             Op::Lookup | Op::List | Op::Read(_) => {}
         }
@@ -174,17 +174,19 @@ impl Engine {
     pub fn forget(&mut self, file: FileId, effects: &mut Vec<Effect>) {
         self.planner.drop_file(file, effects);
         self.planner.forget(file);
-        self.predictor.forget(file);
+        self.predictor.forget(&|other| other == file);
+    }
+
+    /// Forgets what a model says of files that have no name any more: their numbers are to be given to others.
+    pub fn forget_nameless(&mut self, nameless: &[FileId]) {
+        let sorted: BTreeSet<FileId> = nameless.iter().copied().collect();
+        nameless.iter().for_each(|&file| self.planner.forget(file));
+        self.predictor.forget(&|file| sorted.contains(&file));
     }
 
     /// What is known of a file.
     pub fn facts(&self, file: FileId) -> Option<Facts> {
         self.planner.facts().get(file)
-    }
-
-    /// Takes in facts that the driver came by on its own.
-    pub fn learn_facts(&mut self, file: FileId, facts: Facts) {
-        self.planner.learn(file, facts);
     }
 
     /// Nothing will happen any more: what waits for its use was wasted.
@@ -234,6 +236,13 @@ impl Engine {
         Ok(same)
     }
 
+    /// Facts serve predictions: without any, nobody is asked for them.
+    fn inquire(&mut self, file: FileId, again: bool, effects: &mut Vec<Effect>) {
+        if self.predictor.choice() != PredictorChoice::None {
+            self.planner.inquire(file, again, effects);
+        }
+    }
+
     fn count_open(&mut self, stream: Option<Stream>, residency: Residency) {
         self.opens.total += 1;
         self.opens.judge(residency);
@@ -260,7 +269,7 @@ impl Engine {
             self.planner.used(file, at)
         };
         if matches!(op, Op::Open | Op::List) {
-            self.planner.inquire(file, false, effects);
+            self.inquire(file, false, effects);
         }
         if let Some(course) = course {
             self.planner.steer(group, course, effects);

@@ -12,6 +12,8 @@ mod adapter;
 mod backing;
 mod capabilities;
 mod convert;
+mod listing;
+mod opening;
 mod pool;
 mod replies;
 mod serve;
@@ -68,7 +70,7 @@ impl Session {
     ) -> io::Result<Self> {
         let backings = Arc::new(Backings::new(path == DataPath::Passthrough));
         let desk =
-            Desk { mirror, pool: Pool::new(), path, backings: backings.clone(), counters: counters.clone() };
+            Desk { mirror, pool: Pool::new()?, path, backings: backings.clone(), counters: counters.clone() };
         let adapter = Adapter { desk };
         let session = if rustix::process::geteuid().is_root() {
             let device = mount_as_root(config)?;
@@ -103,9 +105,7 @@ impl Session {
 fn mount_as_root(config: &Config) -> io::Result<OwnedFd> {
     let device = OpenOptions::new().read(true).write(true).open("/dev/fuse")?;
     let mut data = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
-    if config.default_permissions {
-        data.push_str(",default_permissions");
-    }
+    data.push_str(",default_permissions");
     if config.allow_other {
         data.push_str(",allow_other");
     }
@@ -132,9 +132,15 @@ fn flags(config: &Config) -> MountFlags {
 /// What fusermount3 is asked for.
 fn user_options(config: &Config) -> fuser::Config {
     let name = config.fsname.as_deref().map_or(config.source.as_os_str(), OsStr::new);
-    let mut options = vec![MountOption::FSName(escaped(name)), MountOption::Subtype(config.subtype.clone())];
+    if config.dev || config.suid {
+        log::warn!("dev and suid need root: without effect");
+    }
+    let mut options = vec![
+        MountOption::FSName(escaped(name)),
+        MountOption::Subtype(config.subtype.clone()),
+        MountOption::DefaultPermissions,
+    ];
     let choices = [
-        (config.default_permissions, MountOption::DefaultPermissions),
         (config.read_only, MountOption::RO),
         (!config.exec, MountOption::NoExec),
         (!config.atime, MountOption::NoAtime),

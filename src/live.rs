@@ -40,7 +40,7 @@ use parking_lot::Mutex;
 
 use crate::engine::{Engine, Job, Outcome, Settings, Snapshot};
 use crate::event::{Op, Residency};
-use crate::id::{FileId, ProgramId};
+use crate::id::FileId;
 use crate::names::{Names, Programs};
 use crate::stats::Counters;
 use attachment::Berth;
@@ -60,8 +60,7 @@ pub use pace::Ways;
 pub use processes::{Caller, OUTSIDE};
 pub use watch::{ChangeWatch, News};
 
-/// Workers that do not end within this time after the end are left to the process's end: their source
-/// hangs, and we must not.
+/// Whoever drops the driver without stopping it waits no longer than this for workers whose source hangs.
 const LAST_ORDERS: Duration = Duration::from_secs(5);
 
 /// What a driver is made with.
@@ -239,11 +238,6 @@ impl Live {
         self.crew.join(file, want)
     }
 
-    /// Would [`Live::join`] wait? Never waits itself.
-    pub fn planned(&self, file: FileId, want: Want) -> bool {
-        self.crew.board().is_planned(file, want)
-    }
-
     /// Counts and times a foreground request for `bytes` (0 for a name) at the source for as long as the
     /// result lives. For pool threads.
     pub fn foreground(&self, bytes: u64) -> Turn {
@@ -273,14 +267,19 @@ impl Live {
         Ok(())
     }
 
-    /// Stops watching opens and lets go of the mount: afterwards nothing of ours keeps it busy. False when
-    /// a worker still uses it after five seconds.
-    pub fn detach(&self) -> bool {
+    /// Hears the last reports of opens and stops watching them.
+    pub fn stop_watching(&self) {
         let follower = self.opens.lock().take();
         // Its thread ends here, outside the lock.
         drop(follower);
         *self.tree.lock() = None;
-        self.berth.clear(LAST_ORDERS)
+    }
+
+    /// Stops watching opens and lets go of the mount: afterwards nothing of ours keeps it busy. False when
+    /// a worker still uses it at `deadline`.
+    pub fn detach(&self, deadline: Instant) -> bool {
+        self.stop_watching();
+        self.berth.clear(deadline)
     }
 
     /// Has the engine failed, or is there none? Then nothing is learned and nothing fetched ahead.
@@ -292,7 +291,6 @@ impl Live {
     pub fn figures(&self) -> Figures {
         let (ways, width) = self.crew.standing();
         let (waiting, under_way) = self.crew.board().load();
-        let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
         Figures {
             prefetching: !self.is_off(),
             watching: self.opens.lock().is_some(),
@@ -302,10 +300,7 @@ impl Live {
             workers: self.crew.board().workers(),
             waiting,
             under_way,
-            failed: read(&self.crew.failed),
-            panicked: read(&self.crew.panicked),
-            joined: read(&self.crew.joined),
-            join_timeouts: read(&self.crew.join_timeouts),
+            panicked: self.crew.panicked.load(Ordering::Relaxed),
             streams: self.desk.processes.len(),
         }
     }
@@ -325,11 +320,6 @@ impl Live {
         keeper::visit(&self.desk, ask)
     }
 
-    /// What a program's number stands for: the path of its executable.
-    pub fn program(&self, program: ProgramId) -> Option<String> {
-        self.programs.lock().identity(program).map(str::to_owned)
-    }
-
     /// When the model was last saved, in seconds since 1970.
     pub fn saved_at(&self) -> Option<u64> {
         self.keeper.saved_at()
@@ -343,25 +333,31 @@ impl Live {
         self.keeper.save(&self.desk)
     }
 
-    /// Ends everything: lets go of the mount, saves the model, releases whoever waits, and waits for the
-    /// threads (at most some seconds for workers whose source hangs). Again is harmless.
+    /// Saves the model and ends everything.
     ///
     /// # Errors
     /// As [`Live::save`]; everything has ended all the same.
     pub fn stop(&self) -> Result<(), SaveError> {
-        self.detach();
-        let Some(thread) = self.engine.lock().take() else { return Ok(()) };
-        let saved = self.save();
+        self.stop_watching();
+        let saved = if self.engine.lock().is_some() { self.save() } else { Ok(()) };
+        self.end(Instant::now() + LAST_ORDERS);
+        saved
+    }
+
+    /// Ends everything without saving: lets go of the mount, releases whoever waits, and waits for the threads,
+    /// until `deadline` for workers, whose source may hang. Again is harmless.
+    pub fn end(&self, deadline: Instant) {
+        let Some(thread) = self.engine.lock().take() else { return };
+        self.detach(deadline);
         self.desk.deliver(Input::Stop);
         if thread.join().is_err() {
             log::error!("the engine thread ended in a panic");
         }
         self.desk.turn_off();
         self.crew.close();
-        if !self.crew.board().wait_for_workers(LAST_ORDERS) {
+        if !self.crew.board().wait_for_workers(deadline) {
             log::warn!("a worker still waits for the source; it is left behind");
         }
-        saved
     }
 }
 

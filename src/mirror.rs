@@ -12,7 +12,7 @@ mod descriptors;
 mod directory;
 mod entries;
 mod handles;
-pub mod inodes;
+mod inodes;
 mod lookup;
 mod requester;
 mod source;
@@ -20,7 +20,7 @@ mod watch;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -37,8 +37,9 @@ use inodes::{Inode, Inodes};
 use source::Source;
 
 pub use attributes::{Change, SetTime, Volume, Xattr};
-pub use data::Opened;
+pub use data::{Opened, Reading};
 pub use directory::{DirEntry, Listing};
+pub use entries::Creation;
 pub use requester::Requester;
 pub use watch::Kernel;
 
@@ -74,6 +75,10 @@ pub struct Entry {
     pub fresh: Freshness,
 }
 
+/// Requests that may wait for prefetches at once: half the threads of the pool, so that the workers'
+/// own requests, which end the waiting, always find one.
+const JOINERS: usize = 128;
+
 /// The mirror of one source.
 #[derive(Debug)]
 pub struct Mirror {
@@ -85,13 +90,18 @@ pub struct Mirror {
     live: Arc<Live>,
     /// How long the kernel may rely on what it was told while the source is not watched.
     timeout: Duration,
+    /// Access times of the source are left alone.
+    quiet: bool,
     watched: AtomicBool,
     changes: watch::Changes,
+    /// Requests that wait for a prefetch now.
+    joiners: AtomicUsize,
 }
 
 impl Mirror {
     /// A mirror of the directory `root` (a readable descriptor). `timeout` is how long the kernel
-    /// may rely on names and attributes while the source is not watched.
+    /// may rely on names and attributes while the source is not watched; `quiet` reads without leaving
+    /// access times behind.
     ///
     /// # Errors
     /// What statx gives for the directory.
@@ -100,6 +110,7 @@ impl Mirror {
         names: Arc<Mutex<Names>>,
         live: Arc<Live>,
         timeout: Duration,
+        quiet: bool,
     ) -> Result<Self> {
         let source = Source::new(root)?;
         let handle = source.handle_of(&source.root(), source.root_key());
@@ -112,8 +123,10 @@ impl Mirror {
             names,
             live,
             timeout,
+            quiet,
             watched: AtomicBool::new(false),
             changes: watch::Changes::default(),
+            joiners: AtomicUsize::new(0),
         })
     }
 
@@ -126,19 +139,14 @@ impl Mirror {
     /// Closes what was opened for requests without a handle and has not been used for a moment.
     /// True when nothing of the kind is open.
     pub fn sweep(&self) -> bool {
-        self.descriptors.sweep()
-    }
-
-    /// How many inodes the kernel knows.
-    pub fn known_inodes(&self) -> usize {
-        self.inodes.count()
+        self.descriptors.sweep(&self.source)
     }
 
     fn inode(&self, nodeid: u64) -> Result<Arc<Inode>> {
         self.inodes.get(nodeid).ok_or(Errno::STALE)
     }
 
-    fn location(&self, inode: &Inode, how: How) -> Result<Arc<OwnedFd>> {
+    fn location(&self, inode: &Arc<Inode>, how: How) -> Result<Arc<OwnedFd>> {
         self.descriptors.location(&self.source, &self.inodes, inode, how)
     }
 
@@ -148,10 +156,14 @@ impl Mirror {
     }
 
     fn join_file(&self, who: Requester, file: FileId, want: Want) -> Residency {
+        // Own threads' requests are what is waited for.
         if self.live.is_own(who.tid) {
             return Residency::Miss;
         }
-        match self.live.join(file, want) {
+        let crowded = self.joiners.fetch_add(1, Ordering::AcqRel) >= JOINERS;
+        let joined = if crowded { Joined::NotPlanned } else { self.live.join(file, want) };
+        self.joiners.fetch_sub(1, Ordering::AcqRel);
+        match joined {
             Joined::Arrived => Residency::Partial,
             Joined::NotPlanned | Joined::TimedOut => Residency::Miss,
         }

@@ -12,13 +12,14 @@
 
 use thiserror::Error;
 
+use crate::codec::{CodecError, Reader, put_bytes};
 use crate::names::{Names, Programs};
 
-pub mod codec;
 mod file;
+mod lock;
 
-use codec::{CodecError, Reader, put_bytes};
 pub use file::{load, set_aside, store};
+pub use lock::ModelLock;
 
 const MAGIC: &[u8; 8] = b"AUGURFS\n";
 /// Goes up when older programs could not read the file any more.
@@ -88,14 +89,14 @@ pub enum ModelError {
     },
 }
 
-/// The whole file.
-pub fn encode(names: &Names, programs: &Programs, learned: &Learned) -> Vec<u8> {
+/// The whole file, from what [`Names::save`] and [`Programs::save`] wrote and what was learned about them.
+pub fn encode(names: &[u8], programs: &[u8], learned: &Learned) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&VERSION.to_le_bytes());
     out.extend_from_slice(&4u16.to_le_bytes());
-    put_section(&mut out, NAMES, |out| names.save(out));
-    put_section(&mut out, PROGRAMS, |out| programs.save(out));
+    put_section(&mut out, NAMES, |out| out.extend_from_slice(names));
+    put_section(&mut out, PROGRAMS, |out| out.extend_from_slice(programs));
     put_section(&mut out, FACTS, |out| out.extend_from_slice(&learned.facts));
     put_section(&mut out, PREDICTOR, |out| {
         put_bytes(out, learned.predictor.as_bytes());

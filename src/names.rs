@@ -4,15 +4,16 @@
 //! - a number stands for a *path*, so that what was learned about `foo.c` stays with `foo.c` when an
 //!   editor replaces it by renaming a new file over it, or a build removes and makes it again;
 //! - directories that move take everything below along, because children point at their parent;
-//! - numbers are never used twice, and a name costs little more than its bytes (see the test).
+//! - a number is given to another path only between mounts, when nothing speaks of the old one any more;
+//!   a name costs little more than its bytes (see the test).
 //!
 //! Not thread safe: owners put a mutex around it.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
+use crate::codec::{CodecError, Reader, put_bytes, put_varint};
 use crate::id::FileId;
-use crate::model::codec::{CodecError, Reader, put_bytes, put_varint};
 
 mod programs;
 mod table;
@@ -38,6 +39,8 @@ pub struct Names {
     idle_bytes: usize,
     table: Table,
     gone: VecDeque<FileId>,
+    /// Numbers that may be given again.
+    free: Vec<FileId>,
     /// Keyed afresh in each process: names come from users, who must not be able to make them collide.
     hasher: RandomState,
 }
@@ -69,6 +72,7 @@ impl Names {
             idle_bytes: 0,
             table: Table::with_room(0),
             gone: VecDeque::new(),
+            free: Vec::new(),
             hasher: RandomState::new(),
         }
     }
@@ -85,8 +89,10 @@ impl Names {
         if !possible(name) || parent.index() >= self.entries.len() || !self.room(name.len()) {
             return FileId::ROOT;
         }
-        let id = FileId(self.entries.len() as u32);
-        self.entries.push(Entry { parent: NOBODY, start: 0, len: 0, gone: false, children: 0 });
+        let id = self.free.pop().unwrap_or(FileId(self.entries.len() as u32));
+        if id.index() == self.entries.len() {
+            self.entries.push(Entry { parent: NOBODY, start: 0, len: 0, gone: false, children: 0 });
+        }
         self.attach(id, parent, name);
         id
     }
@@ -179,6 +185,20 @@ impl Names {
         Some(id)
     }
 
+    /// From now on numbers whose name is gone for good are given to new names, the lowest first. Returns them:
+    /// whatever was kept about them has to go. Only for names that were just loaded, before anybody holds a number.
+    pub fn reuse(&mut self) -> Vec<FileId> {
+        let mut needed = vec![false; self.entries.len()];
+        needed[FileId::ROOT.index()] = true;
+        for (number, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.parent != NOBODY) {
+            needed[number] = true;
+            needed[entry.parent as usize] = true;
+        }
+        let numbers = (0..self.entries.len()).rev().filter(|&number| !needed[number]);
+        self.free = numbers.map(|number| FileId(number as u32)).collect();
+        self.free.clone()
+    }
+
     /// How many numbers were handed out, the root included: every `FileId` is below this.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -194,7 +214,7 @@ impl Names {
         self.entries.capacity() * size_of::<Entry>()
             + self.bytes.capacity()
             + self.table.bytes()
-            + self.gone.capacity() * size_of::<FileId>()
+            + (self.gone.capacity() + self.free.capacity()) * size_of::<FileId>()
     }
 
     /// Appends all names in the order of their numbers.

@@ -14,7 +14,6 @@
 use std::collections::VecDeque;
 
 use crate::clock::Micros;
-use crate::event::Facts;
 use crate::id::{FileId, GroupId, IdMap, JobId};
 use crate::predict::{Course, Prediction, Predictor};
 
@@ -118,14 +117,6 @@ impl Planner {
             mark.question = Question::Asked;
         }
         self.ask_questions(effects);
-    }
-
-    /// Takes in facts that came by some other way.
-    pub fn learn(&mut self, file: FileId, facts: Facts) {
-        if facts.known() {
-            self.facts.set(file, facts);
-            self.marks.of(file).known();
-        }
     }
 
     /// A file was opened in the group: calm, unless what was opened was `ours`.

@@ -5,9 +5,9 @@
 
 use thiserror::Error;
 
+use crate::codec::CodecError;
 use crate::event::Origin;
 use crate::id::{FileId, GroupId, ProgramId, StreamId};
-use crate::model::codec::CodecError;
 
 mod choice;
 mod match_model;
@@ -112,8 +112,8 @@ pub trait Predictor: Send {
     /// Gives everything that is still ahead on this course once more.
     fn rewind(&mut self, group: GroupId);
 
-    /// Forgets that the file was ever used. May take time in proportion to the history.
-    fn forget(&mut self, file: FileId);
+    /// Forgets that these files were ever used. Takes time in proportion to the history.
+    fn forget(&mut self, gone: &dyn Fn(FileId) -> bool);
 
     /// What it holds.
     fn footprint(&self) -> Footprint;

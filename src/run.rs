@@ -7,6 +7,8 @@
 pub mod check;
 pub mod daemon;
 mod error;
+pub mod guardian;
+mod mounted;
 mod path;
 mod presence;
 mod report;
@@ -25,16 +27,17 @@ use service::Service;
 /// Mount what `config` says and serve it until it is unmounted or a signal ends it.
 ///
 /// # Errors
-/// Nothing is left mounted then.
+/// The mount did not come about, or did not end as it should. Nothing is left mounted then.
 pub fn mount(config: Config, predictor: PredictorChoice, ready: Readiness) -> Result<(), MountError> {
+    let mut config = config;
+    config.model = service::model_for(config.model.take(), predictor);
     check::rights(&config)?;
     let service = Service::start(config, predictor)?;
     match ready.ready() {
-        Ok(()) => service.serve(),
+        Ok(()) => service.serve().map_err(MountError::Ended),
         Err(error) => {
             service.stop();
-            return Err(MountError::Session(error));
+            Err(MountError::Session(error))
         }
     }
-    Ok(())
 }

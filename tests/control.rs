@@ -34,7 +34,6 @@ impl Daemon {
         let pid = process.id();
         let answer = move |request| match request {
             Request::Stats => Response::Stats { report: Box::new(report(pid)) },
-            _ => Response::Done,
         };
         let ear = control::serve(&control::own_socket(device).unwrap(), answer).unwrap();
         Daemon { point, process, _ear: ear, _mount: mount, _dir: dir }

@@ -8,8 +8,10 @@ mod mount;
 mod mirror {
     mod below;
     mod crowd;
+    mod data;
     mod files;
     mod large;
     mod nested;
+    mod unprivileged;
     mod users;
 }

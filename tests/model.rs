@@ -19,13 +19,13 @@ use rustix::process::Signal;
 /// How many files a run reads before it waits.
 const FEW: usize = 5;
 
-/// Nothing of the model's making beside it.
+/// What lies beside the model and is named after it, but for the file by which daemons keep out of each other's way.
 fn neighbours(model: &Path) -> Vec<String> {
     let name = model.file_name().unwrap().to_str().unwrap().to_owned();
     let entries = fs::read_dir(model.parent().unwrap()).unwrap();
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.retain(|other| other.starts_with(&name) && *other != name);
+    names.retain(|other| other.starts_with(&name) && *other != name && !other.ends_with(".lock"));
     names.sort();
     names
 }
@@ -69,7 +69,9 @@ fn a_model_of_another_predictor_is_no_obstacle() {
         wait_for("all opens", || (mount.count("/opens/total") >= 20).then_some(()));
         assert_eq!(mount.said(), "", "{predictor}");
         mount.unmount();
-        assert_eq!(neighbours(&model), Vec::<String>::new(), "{predictor}");
+        // Another predictor's history may be kept beside it; nothing is taken for damaged.
+        let damaged = neighbours(&model).into_iter().filter(|name| name.contains("damaged"));
+        assert_eq!(damaged.collect::<Vec<_>>(), Vec::<String>::new(), "{predictor}");
     }
 }
 

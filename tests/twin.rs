@@ -18,8 +18,11 @@ mod twin {
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use mount::scratch::Scratch;
+use mount::watchdog::Stop;
 use mount::{Mount, PATHS};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags};
@@ -48,23 +51,27 @@ fn twins_agree(path: &str) {
         }
     }
     for seed in seeds() {
-        let config =
-            Config { cases: CASES, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
-        let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
-        let mut runner = TestRunner::new_with_rng(config, random);
-        let (done, all) = (Cell::new(0), Cell::new(0));
-        let result = runner.run(&twin::strategy::steps(), |steps| {
-            let succeeded = run(&scratch, &mount, &steps).map_err(TestCaseError::fail)?;
-            done.set(done.get() + succeeded);
-            all.set(all.get() + steps.len());
-            Ok(())
-        });
-        if let Err(failure) = result {
-            panic!("seed {seed} on {path}: {failure}");
-        }
-        // Lists of nothing but errors would prove little.
-        assert!(done.get() * 3 > all.get(), "{} of {} steps succeeded", done.get(), all.get());
+        random_lists_agree(&scratch, &mount, seed, CASES);
     }
+}
+
+/// Runs the lists that begin with this seed.
+fn random_lists_agree(scratch: &Scratch, mount: &Mount, seed: u8, cases: u32) {
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
+    let mut runner = TestRunner::new_with_rng(config, random);
+    let (done, all) = (Cell::new(0), Cell::new(0));
+    let result = runner.run(&twin::strategy::steps(), |steps| {
+        let succeeded = run(scratch, mount, &steps).map_err(TestCaseError::fail)?;
+        done.set(done.get() + succeeded);
+        all.set(all.get() + steps.len());
+        Ok(())
+    });
+    if let Err(failure) = result {
+        panic!("seed {seed} on {}: {failure}", mount.stats()["path"]["active"]);
+    }
+    // Lists of nothing but errors would prove little.
+    assert!(done.get() * 3 > all.get(), "{} of {} steps succeeded", done.get(), all.get());
 }
 
 fn run(scratch: &Scratch, mount: &Mount, steps: &[Step]) -> Result<usize, String> {
@@ -84,6 +91,42 @@ fn a_passthrough_mount_behaves_like_a_directory() {
 #[test]
 fn a_plain_mount_behaves_like_a_directory() {
     twins_agree("plain");
+}
+
+/// Each in its own directory, so that none has a reason to see anything of the others.
+#[test]
+fn many_at_once_behave_like_one() {
+    for path in PATHS {
+        let scratch = Scratch::new();
+        let mount = scratch.mount(path).start();
+        std::thread::scope(|scope| {
+            for seed in 100..106 {
+                let (scratch, mount) = (&scratch, &mount);
+                scope.spawn(move || random_lists_agree(scratch, mount, seed, CASES / 2));
+            }
+        });
+    }
+}
+
+/// What the kernel has forgotten it asks for again, of files that are open, moved or without a name too.
+#[test]
+fn a_forgetful_kernel_sees_the_same() {
+    for path in PATHS {
+        let scratch = Scratch::new();
+        let mount = scratch.mount(path).option("watch=off,timeout=0s").start();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    // Names and inodes only: dropping pages would mean to write them first.
+                    std::fs::write("/proc/sys/vm/drop_caches", "2").unwrap();
+                    std::thread::sleep(Duration::from_millis(3));
+                }
+            });
+            let _stop = Stop(&stop);
+            random_lists_agree(&scratch, &mount, 7, CASES / 2);
+        });
+    }
 }
 
 fn open(mount: &Mount, name: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {

@@ -21,8 +21,10 @@ pub(super) fn mount(words: Mount) -> anyhow::Result<u8> {
         return background(&words, &config).context("cannot mount");
     }
     let readiness = Readiness::of_process().map_err(MountError::Session).context("cannot mount")?;
-    run::mount(config, predictor, readiness).context("cannot mount")?;
-    Ok(0)
+    match run::mount(config, predictor, readiness) {
+        Err(error @ MountError::Ended(_)) => Err(error.into()),
+        other => other.map(|()| 0).context("cannot mount"),
+    }
 }
 
 /// Options first: they can be wrong on any machine.

@@ -14,7 +14,7 @@ const COMMANDS_NOTE: &str = "A SOURCE that is named like a command is written wi
 #[command(
     override_usage = "augurfs SOURCE MOUNTPOINT [-f] [-o OPTION[=VALUE],...]\n       augurfs COMMAND ..."
 )]
-#[command(subcommand_value_name = "COMMAND", disable_help_subcommand = true, max_term_width = 110)]
+#[command(subcommand_value_name = "COMMAND", max_term_width = 110)]
 pub(super) struct Words {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
@@ -48,6 +48,7 @@ pub(super) struct Mount {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Unmount, and wait until what was learned is saved
+    #[command(visible_alias = "umount")]
     Unmount(Place),
     /// Show what a mount has done: opens, what was fetched ahead, and what became of it
     Stats(Stats),

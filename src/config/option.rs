@@ -130,12 +130,7 @@ pub static OPTIONS: &[MountOption] = &[
     option("async", "async", "writes are synchronous on request only", Kind::Flag(|c| c.sync = false)),
     option("dirsync", "", "every change of a directory is synchronous", Kind::Flag(|c| c.dirsync = true)),
     option("allow_other", "as root", "all users may use the mount", Kind::Flag(|c| c.allow_other = true)),
-    option(
-        "default_permissions",
-        "always on",
-        "the kernel checks permissions",
-        Kind::Flag(|c| c.default_permissions = true),
-    ),
+    option("default_permissions", "always on", "the kernel checks permissions", Kind::Flag(|_| ())),
     option(
         "fsname",
         "the source's path",

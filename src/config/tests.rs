@@ -25,7 +25,6 @@ fn the_defaults_depend_on_who_mounts() {
     assert!(root.model.unwrap().starts_with("/var/lib/augurfs"));
     assert!(user.model.unwrap().starts_with("/home/u/.local/state/augurfs"));
     assert_eq!((root.path, root.predictor.as_str(), root.budget), (DataPath::Auto, "match", None));
-    assert!(root.default_permissions && root.watch && root.atime && !root.read_only);
 }
 
 #[test]

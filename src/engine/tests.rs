@@ -434,6 +434,35 @@ fn what_was_learned_is_the_same_after_a_restart() {
 }
 
 #[test]
+fn what_has_no_name_any_more_is_forgotten() {
+    let mut world = World::new(MATCH);
+    let tar = world.process(1, 1);
+    world.run(tar, tree(), 9);
+    let learned = world.engine.learned();
+    let mut again = World::new(MATCH);
+    assert_eq!(again.engine.restore(&learned, 200), Ok(true));
+    again.engine.forget_nameless(&[FileId(50), FileId(51)]);
+    let tar = again.process(1, 2);
+    again.observe(tar, 1, Op::List);
+    let asked = again.asked_for(Target::Data);
+    assert!(asked.contains(&49) && asked.contains(&52) && !asked.contains(&50) && !asked.contains(&51));
+    assert_eq!(again.engine.facts(FileId(50)), None);
+    assert!(again.engine.facts(FileId(49)).is_some());
+}
+
+#[test]
+fn without_a_predictor_nothing_is_asked_for() {
+    let mut world = World::new(Settings { predictor: PredictorChoice::None, budget: BUDGET });
+    for group in 1..4 {
+        let tar = world.process(1, group);
+        world.run(tar, tree(), 9);
+        world.observe(tar, 20, Op::Close);
+        world.pause();
+    }
+    assert_eq!(world.log, []);
+}
+
+#[test]
 fn another_predictor_takes_the_facts_only() {
     let mut world = World::new(MATCH);
     let tar = world.process(1, 1);

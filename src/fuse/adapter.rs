@@ -6,28 +6,22 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
 use fuser::{
-    AccessFlags, BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
-    IoctlFlags, KernelConfig, LockOwner, OpenFlags, PollEvents, PollFlags, PollNotifier, RenameFlags,
-    ReplyAttr, ReplyBmap, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry,
-    ReplyIoctl, ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
-    WriteFlags,
+    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, INodeNo, IoctlFlags, KernelConfig,
+    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
+    ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request,
+    TimeOrNow, WriteFlags,
 };
 use rustix::fs::{OFlags, SeekFrom};
-use rustix::io::Errno;
 
-use super::convert::{bare_attr, errno, file_attr, requester, set_time, unpack_device};
-use super::replies;
+use super::convert::{errno, requester, set_time, unpack_device};
 use super::serve::Desk;
+use super::{listing, opening, replies};
 use crate::config::DataPath;
-use crate::mirror::{Change, Entry, How, Mirror, Opened, Requester, Result};
+use crate::mirror::{Change, Creation, How, Mirror, Reading};
 use crate::stats::Operation as Op;
-
-/// A listing that also resolves names stops resolving after so long: the kernel asks again, and a
-/// program that only wants names gets them without waiting for every inode.
-const PATIENCE: Duration = Duration::from_millis(5);
 
 /// The kernel's requests, answered from a mirror.
 #[derive(Debug)]
@@ -55,7 +49,11 @@ impl Filesystem for Adapter {
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, nlookup: u64) {
-        self.desk.at_once(Op::Forget, || self.desk.mirror.forget(ino.0, nlookup));
+        self.desk.at_once(Op::Forget, || {
+            if let Some(debris) = self.desk.mirror.forget(ino.0, nlookup) {
+                self.desk.pool.run(move || drop(debris));
+            }
+        });
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
@@ -94,10 +92,14 @@ impl Filesystem for Adapter {
     }
 
     fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
-        let work = move |m: &Mirror, how: How| m.readlink(ino.0, how);
-        self.desk.serve(Op::Readlink, reply, work, |r, x| {
-            replies::data(r, x.map(std::os::unix::ffi::OsStringExt::into_vec));
-        });
+        self.desk.defer(
+            Op::Readlink,
+            reply,
+            move |m| m.readlink(ino.0),
+            |r, x| {
+                replies::data(r, x.map(std::os::unix::ffi::OsStringExt::into_vec));
+            },
+        );
     }
 
     fn mknod(
@@ -162,21 +164,11 @@ impl Filesystem for Adapter {
         if self.resident() {
             return self.desk.at_once(Op::Open, || reply.error(fuser::Errno::ENOSYS));
         }
-        let (who, oflags) = (requester(req), OFlags::from_bits_retain(flags.0 as u32));
+        let (who, flags) = (requester(req), OFlags::from_bits_retain(flags.0 as u32));
         let backings = self.desk.backings.clone();
-        let work = move |m: &Mirror, how: How| m.open(who, ino.0, oflags, how);
-        self.desk.serve(Op::Open, reply, work, move |reply: ReplyOpen, result| match result {
-            Err(e) => reply.error(errno(e)),
-            Ok(opened) => {
-                let backing = backings.open(ino.0, || reply.open_backing(&*opened.fd));
-                let flags = open_flags(oflags, &opened, backing.is_some());
-                let fh = FileHandle(opened.handle);
-                match backing {
-                    Some(id) => reply.opened_passthrough(fh, flags, &id),
-                    None => reply.opened(fh, flags),
-                }
-            }
-        });
+        let work = move |m: &Mirror, how: How| m.open(who, ino.0, flags, how);
+        let send = move |reply, result| opening::opened(reply, result, ino.0, flags, &backings);
+        self.desk.serve(Op::Open, reply, work, send);
     }
 
     fn create(
@@ -193,30 +185,9 @@ impl Filesystem for Adapter {
         let backings = self.desk.backings.clone();
         // Once the kernel has been told that opens are no requests, it sends no releases either: a
         // handle would never be given back.
-        let resident = self.resident();
-        let work = move |m: &Mirror| {
-            let (entry, mut opened) = m.create(who, parent.0, &name, mode, umask, flags)?;
-            if resident {
-                m.release(std::mem::take(&mut opened.handle));
-            }
-            Ok((entry, opened))
-        };
-        let send = move |reply: ReplyCreate, result: Result<(Entry, Opened)>| match result {
-            Err(e) => reply.error(errno(e)),
-            Ok((entry, opened)) => {
-                let backing = match opened.handle {
-                    0 => None,
-                    _ => backings.open(entry.attr.ino, || reply.open_backing(&*opened.fd)),
-                };
-                let (attr, generation) = (file_attr(&entry.attr), Generation(entry.generation));
-                let flags = open_flags(flags, &opened, backing.is_some());
-                let (ttl, fh) = (&entry.fresh.entry, FileHandle(opened.handle));
-                match backing {
-                    Some(id) => reply.created_passthrough(ttl, &attr, generation, fh, flags, &id),
-                    None => reply.created(ttl, &attr, generation, fh, flags),
-                }
-            }
-        };
+        let new = Creation { mode, umask, flags, keep: !self.resident() };
+        let work = move |m: &Mirror| m.create(who, parent.0, &name, new);
+        let send = move |reply, result| opening::created(reply, result, flags, &backings);
         self.desk.defer(Op::Create, reply, work, send);
     }
 
@@ -227,12 +198,14 @@ impl Filesystem for Adapter {
         fh: FileHandle,
         offset: u64,
         size: u32,
-        _: OpenFlags,
+        flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
         let who = requester(req);
-        let work = move |m: &Mirror, how: How| m.read(who, ino.0, fh.0, offset, size as usize, how);
+        let quiet = OFlags::from_bits_retain(flags.0 as u32).contains(OFlags::NOATIME);
+        let wanted = Reading { handle: fh.0, offset, size: size as usize, quiet };
+        let work = move |m: &Mirror, how: How| m.read(who, ino.0, wanted, how);
         self.desk.serve(Op::Read, reply, work, replies::data);
     }
 
@@ -271,11 +244,18 @@ impl Filesystem for Adapter {
         _: bool,
         reply: ReplyEmpty,
     ) {
-        self.desk.at_once(Op::Release, || {
-            self.desk.mirror.release(fh.0);
-            self.desk.backings.release(ino.0);
-            reply.ok();
-        });
+        let backings = self.desk.backings.clone();
+        // Nobody waits for it, and the last close of a file may block.
+        self.desk.defer(
+            Op::Release,
+            reply,
+            move |m| {
+                m.release(fh.0);
+                backings.release(ino.0);
+                Ok(())
+            },
+            replies::empty,
+        );
     }
 
     fn fsync(&self, _: &Request, ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
@@ -296,20 +276,13 @@ impl Filesystem for Adapter {
         });
     }
 
-    fn readdir(&self, req: &Request, ino: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+    fn readdir(&self, req: &Request, ino: INodeNo, _: FileHandle, offset: u64, reply: ReplyDirectory) {
         let who = requester(req);
         let work = move |m: &Mirror| {
-            let listing = m.list(who, ino.0, offset)?;
-            m.entries(&listing, |e| {
-                reply.add(INodeNo(e.ino), e.next, super::convert::file_type(e.kind), &e.name)
-            })
-            .map(|()| reply)
+            listing::list(m, who, ino.0, offset, reply);
+            Ok(())
         };
-        self.desk.defer(Op::Readdir, (), work, |(), result| {
-            if let Ok(reply) = result {
-                reply.ok();
-            }
-        });
+        self.desk.defer(Op::Readdir, (), work, |(), _| ());
     }
 
     fn readdirplus(
@@ -322,7 +295,7 @@ impl Filesystem for Adapter {
     ) {
         let who = requester(req);
         let work = move |m: &Mirror| {
-            list_plus(m, who, ino.0, offset, reply);
+            listing::list_plus(m, who, ino.0, offset, reply);
             Ok(())
         };
         self.desk.defer(Op::Readdirplus, (), work, |(), _| ());
@@ -357,8 +330,7 @@ impl Filesystem for Adapter {
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let name = name.to_owned();
-        let work = move |m: &Mirror, how: How| m.getxattr(ino.0, &name, size, how);
-        self.desk.serve(Op::Getxattr, reply, work, replies::xattr);
+        self.desk.defer(Op::Getxattr, reply, move |m| m.getxattr(ino.0, &name, size), replies::xattr);
     }
 
     fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
@@ -368,11 +340,6 @@ impl Filesystem for Adapter {
     fn removexattr(&self, _: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
         self.desk.defer(Op::Removexattr, reply, move |m| m.removexattr(ino.0, &name), replies::empty);
-    }
-
-    /// Never asked while the kernel checks permissions itself; if it does not, everything goes.
-    fn access(&self, _: &Request, _: INodeNo, _: AccessFlags, reply: ReplyEmpty) {
-        self.desk.at_once(Op::Access, || reply.error(fuser::Errno::ENOSYS));
     }
 
     fn fallocate(
@@ -432,69 +399,5 @@ impl Filesystem for Adapter {
         reply: ReplyIoctl,
     ) {
         self.desk.at_once(Op::Ioctl, || reply.error(fuser::Errno::ENOTTY));
-    }
-
-    fn poll(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        _: PollNotifier,
-        _: PollEvents,
-        _: PollFlags,
-        reply: ReplyPoll,
-    ) {
-        self.desk.at_once(Op::Poll, || reply.error(fuser::Errno::ENOSYS));
-    }
-
-    fn bmap(&self, _: &Request, _: INodeNo, _: u32, _: u64, reply: ReplyBmap) {
-        reply.error(fuser::Errno::ENOSYS);
-    }
-}
-
-/// How the kernel shall treat an open file. Without a flush, closing a file costs no request; who
-/// wrote may want to hear of an error.
-fn open_flags(asked: OFlags, opened: &Opened, passthrough: bool) -> FopenFlags {
-    let reads = asked & OFlags::RWMODE == OFlags::RDONLY;
-    let mut flags = if reads { FopenFlags::FOPEN_NOFLUSH } else { FopenFlags::empty() };
-    if opened.unchanged && !passthrough {
-        flags |= FopenFlags::FOPEN_KEEP_CACHE;
-    }
-    flags
-}
-
-/// Entries with their inodes, as many as fit and as `PATIENCE` allows.
-fn list_plus(m: &Mirror, who: Requester, nodeid: u64, offset: u64, mut reply: ReplyDirectoryPlus) {
-    let start = Instant::now();
-    let listing = match m.list(who, nodeid, offset) {
-        Ok(listing) => listing,
-        Err(e) => return reply.error(errno(e)),
-    };
-    let mut any = false;
-    let listed = m.entries(&listing, |e| {
-        if any && start.elapsed() > PATIENCE {
-            return true;
-        }
-        let dots = matches!(e.name.as_encoded_bytes(), b"." | b"..");
-        let full = if dots {
-            let (attr, none) = (bare_attr(e.ino, e.kind), Duration::ZERO);
-            reply.add(INodeNo(e.ino), e.next, &e.name, &none, &attr, Generation(0))
-        } else {
-            // An entry that has gone since is left out, as a later listing would.
-            let Ok(entry) = m.enter_listed(&listing, &e.name) else { return false };
-            let (attr, ino) = (file_attr(&entry.attr), entry.attr.ino);
-            let (generation, fresh) = (Generation(entry.generation), entry.fresh.entry.min(entry.fresh.attr));
-            let full = reply.add(INodeNo(ino), e.next, &e.name, &fresh, &attr, generation);
-            if full {
-                m.forget(ino, 1);
-            }
-            full
-        };
-        any = true;
-        full
-    });
-    match listed {
-        Err(e) if e != Errno::NOENT => reply.error(errno(e)),
-        _ => reply.ok(),
     }
 }

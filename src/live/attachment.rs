@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 use rustix::mount::{OpenTreeFlags, open_tree};
@@ -79,9 +79,8 @@ impl Berth {
         Some(Lease { berth: self, mount: Some(mount) })
     }
 
-    /// Takes the clone away and waits, at most `patience`, until nobody uses it. Says whether nobody does.
-    pub(crate) fn clear(&self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
+    /// Takes the clone away and waits, at most until `deadline`, until nobody uses it. Says whether nobody does.
+    pub(crate) fn clear(&self, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         let mount = state.mount.take();
         while state.users > 0 {
@@ -128,10 +127,11 @@ mod tests {
         assert!(berth.borrow().is_none());
         berth.set(std::fs::File::open("/").unwrap().into());
         let lease = berth.borrow().unwrap();
-        assert!(!berth.clear(Duration::ZERO), "somebody uses it");
+        assert!(!berth.clear(Instant::now()), "somebody uses it");
         assert!(berth.borrow().is_none(), "nobody gets it any more");
         let there = berth.clone();
-        let clearing = std::thread::spawn(move || there.clear(Duration::from_secs(30)));
+        let clearing =
+            std::thread::spawn(move || there.clear(Instant::now() + std::time::Duration::from_secs(30)));
         drop(lease);
         assert!(clearing.join().unwrap());
     }

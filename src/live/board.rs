@@ -148,6 +148,7 @@ impl Board {
     }
 
     /// Is something planned for the file that `want` would wait for?
+    #[cfg(test)]
     pub(crate) fn is_planned(&self, file: FileId, want: Want) -> bool {
         self.planned.load(Ordering::Relaxed) > 0 && self.state.lock().planned(file, want).is_some()
     }
@@ -233,9 +234,8 @@ impl Board {
         }
     }
 
-    /// After [`Board::close`]: waits for the workers to end. Says whether all did in time.
-    pub(crate) fn wait_for_workers(&self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
+    /// After [`Board::close`]: waits for the workers to end. Says whether all did before `deadline`.
+    pub(crate) fn wait_for_workers(&self, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         while state.workers > 0 {
             if self.work.wait_until(&mut state, deadline).timed_out() {

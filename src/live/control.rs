@@ -1,4 +1,4 @@
-//! The daemon's ear: a socket on which it is asked how it does, and told to save or to stop.
+//! The daemon's ear: a socket on which it is asked how it does.
 //!
 //! One JSON line is asked, one JSON line is answered. The socket is found through the mount's device number in
 //! /proc/self/mountinfo, so that finding it never touches the mount, which may hang. Whatever comes in: the answer is a line,
@@ -22,10 +22,6 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// How do you do?
     Stats,
-    /// Unmount, save and end, as at SIGTERM.
-    Unmount,
-    /// Save the model now.
-    Save,
 }
 
 /// What the daemon says to it.
@@ -37,8 +33,6 @@ pub enum Response {
         /// The numbers.
         report: Box<Report>,
     },
-    /// It is done, or has begun.
-    Done,
     /// It could not be done.
     Error {
         /// Why, in one sentence.

@@ -38,10 +38,7 @@ pub(crate) struct Crew {
     /// Requests that are at the source for somebody else than us.
     foreground: Arc<AtomicUsize>,
     join_wait: Duration,
-    pub(crate) failed: AtomicU64,
     pub(crate) panicked: AtomicU64,
-    pub(crate) joined: AtomicU64,
-    pub(crate) join_timeouts: AtomicU64,
 }
 
 impl Crew {
@@ -55,10 +52,7 @@ impl Crew {
             hasten: AtomicBool::new(true),
             foreground: Arc::default(),
             join_wait,
-            failed: AtomicU64::new(0),
             panicked: AtomicU64::new(0),
-            joined: AtomicU64::new(0),
-            join_timeouts: AtomicU64::new(0),
         }
     }
 
@@ -89,10 +83,10 @@ impl Crew {
     pub(crate) fn join(&self, file: FileId, want: Want) -> Joined {
         let joined = self.board.join(file, want, self.hasten.load(Ordering::Relaxed), self.join_wait);
         match joined {
-            Joined::Arrived => self.joined.fetch_add(1, Ordering::Relaxed),
-            Joined::TimedOut => self.join_timeouts.fetch_add(1, Ordering::Relaxed),
-            Joined::NotPlanned => 0,
-        };
+            Joined::Arrived => self.desk.counters.prefetch.joined.one(),
+            Joined::TimedOut => self.desk.counters.prefetch.join_timeouts.one(),
+            Joined::NotPlanned => {}
+        }
         joined
     }
 
@@ -130,7 +124,7 @@ impl Crew {
         let took = start.elapsed();
         let flying = self.board.finish(&job).max(begun.flying);
         if matches!(outcome, Outcome::Failed) {
-            self.failed.fetch_add(1, Ordering::Relaxed);
+            self.desk.counters.prefetch.failed.one();
         }
         self.desk.deliver(Input::Settled(job.id, outcome));
         if let Outcome::Warmed { bytes, .. } = outcome {

@@ -23,14 +23,8 @@ pub struct Figures {
     pub waiting: usize,
     /// Jobs under way.
     pub under_way: usize,
-    /// Jobs that failed (their file has gone or may not be read).
-    pub failed: u64,
     /// Jobs whose worker panicked.
     pub panicked: u64,
-    /// Requests that waited for a job, and got what they wanted.
-    pub joined: u64,
-    /// Requests that waited in vain until their deadline.
-    pub join_timeouts: u64,
     /// Processes known.
     pub streams: usize,
 }
@@ -49,5 +43,5 @@ pub(crate) fn publish(engine: &Engine, counters: &Counters) {
     to.files_in_time.set(fate.used_files);
     to.files_late.set(fate.late_files);
     to.files_wasted.set(fate.wasted_files);
-    to.armed.set(fate.unused_files);
+    to.files_waiting.set(fate.unused_files);
 }

@@ -1,6 +1,7 @@
 //! The model file's keeper: loads it at the start, saves it now and then and at the end.
 //!
-//! What must stay true: the engine thread never waits for the disk; one save at a time; a file that cannot be
+//! What must stay true: neither the engine thread nor who asks for the time of the last save waits for the disk;
+//! names are locked, which requests need, only while they are copied; one save at a time; a file that cannot be
 //! understood is set aside with one warning, and never a reason not to mount.
 
 use std::io;
@@ -51,7 +52,9 @@ pub(crate) struct Keeper {
     path: Option<PathBuf>,
     names: Arc<Mutex<Names>>,
     programs: Arc<Mutex<Programs>>,
-    /// When it was last saved, in seconds since 1970; held while saving.
+    /// Held while saving.
+    saving: Mutex<()>,
+    /// When it was last saved, in seconds since 1970.
     saved_at: Mutex<Option<u64>>,
 }
 
@@ -61,7 +64,7 @@ impl Keeper {
         names: Arc<Mutex<Names>>,
         programs: Arc<Mutex<Programs>>,
     ) -> Self {
-        Keeper { path, names, programs, saved_at: Mutex::new(None) }
+        Keeper { path, names, programs, saving: Mutex::new(()), saved_at: Mutex::new(None) }
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
@@ -70,6 +73,12 @@ impl Keeper {
 
     pub(crate) fn saved_at(&self) -> Option<u64> {
         *self.saved_at.lock()
+    }
+
+    /// Is a save under way?
+    #[cfg(test)]
+    pub(crate) fn is_saving(&self) -> bool {
+        self.saving.is_locked()
     }
 
     /// Takes up what an earlier mount learned, if anything. To be called before anything is named.
@@ -90,10 +99,11 @@ impl Keeper {
     }
 
     fn take_up(&self, bytes: &[u8], engine: &mut Engine) -> Result<(), Unusable> {
-        let Model { names, programs, learned } = model::decode(bytes)?;
+        let Model { mut names, programs, learned } = model::decode(bytes)?;
         if !engine.restore(&learned, names.len())? {
             log::info!("the model was made by predictor {}: its history is left aside", learned.predictor);
         }
+        engine.forget_nameless(&names.reuse());
         *self.names.lock() = names;
         *self.programs.lock() = programs;
         Ok(())
@@ -102,15 +112,15 @@ impl Keeper {
     /// Saves what was learned so far. Waits for the disk, and shortly for the engine thread.
     pub(crate) fn save(&self, desk: &Desk) -> Result<(), SaveError> {
         let Some(path) = &self.path else { return Ok(()) };
-        let mut saved_at = self.saved_at.lock();
+        let _one_at_a_time = self.saving.lock();
         let learned = visit(desk, |engine| engine.learned()).ok_or(SaveError::Off)?;
-        let bytes = {
-            // Programs first: nobody else holds both.
-            let programs = self.programs.lock();
-            model::encode(&self.names.lock(), &programs, &learned)
-        };
+        let (mut names, mut programs) = (Vec::new(), Vec::new());
+        self.names.lock().save(&mut names);
+        self.programs.lock().save(&mut programs);
+        let bytes = model::encode(&names, &programs, &learned);
         model::store(path, &bytes).map_err(|error| SaveError::Write { path: path.clone(), error })?;
-        *saved_at = SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
+        *self.saved_at.lock() =
+            SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
         Ok(())
     }
 }

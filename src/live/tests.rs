@@ -131,12 +131,28 @@ fn a_request_waits_for_a_planned_file_and_is_released_at_the_end() {
     fake.wait("a job", |asked| asked.iter().any(is_warming));
     let job = fake.state.lock().asked.iter().copied().find(is_warming).unwrap();
     let want = if job.target == crate::engine::Target::Data { Want::Data } else { Want::Attributes };
-    assert!(live.planned(job.file, want));
+    assert!(live.crew.board().is_planned(job.file, want));
     let there = live.clone();
     let waiter = std::thread::spawn(move || there.join(job.file, want));
     fake.release();
-    assert_ne!(waiter.join().unwrap(), Joined::TimedOut);
+    let joined = waiter.join().unwrap();
+    assert_ne!(joined, Joined::TimedOut);
+    assert_eq!(live.desk.counters.prefetch.joined.get(), u64::from(joined == Joined::Arrived));
     assert_eq!(live.join(FileId(0), Want::Data), Joined::NotPlanned);
+}
+
+#[test]
+fn the_end_waits_for_a_source_that_hangs_no_longer_than_it_is_told() {
+    let (live, fake) = in_the_second_run(|state| state.hold = true);
+    fake.wait("a job", |asked| !asked.is_empty());
+    let start = Instant::now();
+    live.end(start + Duration::from_millis(200));
+    let first = start.elapsed();
+    live.end(Instant::now() + LONG);
+    drop(live.stop());
+    assert!(first >= Duration::from_millis(200) && start.elapsed() < Duration::from_secs(3), "{first:?}");
+    assert!(live.is_off() && live.figures().workers > 0);
+    fake.release();
 }
 
 #[test]
@@ -145,7 +161,7 @@ fn a_job_that_panics_stops_nobody() {
     fake.wait("the end of the run", |asked| asked.iter().any(|job| is_data(job, FILES)));
     fake.wait("the panic", |asked| asked.iter().any(|job| job.file == FileId(20)));
     live.stop().unwrap_err();
-    assert!(live.figures().panicked > 0);
+    assert!(live.figures().panicked > 0 && live.desk.counters.prefetch.failed.get() > 0);
 }
 
 #[test]
@@ -212,6 +228,32 @@ fn a_model_that_cannot_be_written_is_an_error_that_says_where() {
     live.stop().unwrap();
 }
 
+/// Who asks for the time of the last save does not wait for a disk that does not answer.
+#[test]
+fn statistics_do_not_wait_for_a_save() {
+    let dir = tempfile::tempdir().unwrap();
+    let (live, _) = start(config(Some(dir.path().join("model"))));
+    let (to, hold) = crossbeam_channel::bounded::<()>(0);
+    let there = live.clone();
+    // The engine thread stands for the disk: a save waits for both in the same place.
+    let (held, is_held) = crossbeam_channel::bounded(1);
+    let wait = move |_: &mut Engine| held.send(()).is_ok() && hold.recv().is_err();
+    let engine = std::thread::spawn(move || there.ask(wait));
+    is_held.recv().unwrap();
+    let there = live.clone();
+    let saving = std::thread::spawn(move || there.save());
+    while !live.keeper.is_saving() {
+        std::thread::yield_now();
+    }
+    assert_eq!(live.saved_at(), None);
+    assert!(live.names.try_lock().is_some() && !saving.is_finished());
+    drop(to);
+    assert_eq!(engine.join().unwrap(), Some(true));
+    saving.join().unwrap().unwrap();
+    assert!(live.saved_at().is_some());
+    live.stop().unwrap();
+}
+
 #[test]
 fn the_model_is_saved_now_and_then() {
     let dir = tempfile::tempdir().unwrap();
@@ -253,7 +295,7 @@ fn a_driver_without_an_engine_is_harmless() {
     assert!(live.is_off());
     assert_eq!(live.join(FileId(1), Want::Data), Joined::NotPlanned);
     assert_eq!(live.snapshot(), None);
-    assert!(live.detach());
+    assert!(live.detach(Instant::now()));
     assert!(live.watch_opens(Path::new("/")).is_err());
     drop(live.foreground(0));
     live.stop().unwrap();

@@ -3,13 +3,13 @@
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
 
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, StatVfs, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
 };
 
 use super::attr::{Attr, Time};
-use super::descriptors::Purpose;
 use super::entries::not_enosys;
 use super::inodes::Inode;
 use super::source::{c_name, proc_path, stat_fd};
@@ -86,22 +86,24 @@ impl Mirror {
         Ok((Attr::new(nodeid, &stat_fd(&at)?), self.fresh(&inode)))
     }
 
-    fn truncate(&self, inode: &Inode, size: u64, handle: u64) -> Result<()> {
+    fn truncate(&self, inode: &Arc<Inode>, size: u64, handle: u64) -> Result<()> {
         if handle != 0
             && let Ok(file) = self.handles.get(handle)
         {
             return rustix::fs::ftruncate(&file, size);
         }
-        let file = self.descriptors.lend(&self.source, &self.inodes, inode, Purpose::Write, How::MayBlock)?;
+        // Closed at once: no report of a last writer's close will come for it.
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+        let file = self.descriptors.open(&self.source, &self.inodes, inode, flags, How::MayBlock)?;
         rustix::fs::ftruncate(&file, size)
     }
 
     /// The target of a symbolic link.
     ///
     /// # Errors
-    /// The source's own; `EAGAIN` when `how` forbids to block.
-    pub fn readlink(&self, nodeid: u64, how: How) -> Result<OsString> {
-        let at = self.location(&*self.inode(nodeid)?, how)?;
+    /// The source's own.
+    pub fn readlink(&self, nodeid: u64) -> Result<OsString> {
+        let at = self.location(&self.inode(nodeid)?, How::MayBlock)?;
         let target = rustix::fs::readlinkat(&at, c"", Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()))
     }
@@ -111,7 +113,7 @@ impl Mirror {
     /// # Errors
     /// The source's own.
     pub fn statfs(&self, nodeid: u64) -> Result<Volume> {
-        let at = self.location(&*self.inode(nodeid)?, How::MayBlock)?;
+        let at = self.location(&self.inode(nodeid)?, How::MayBlock)?;
         rustix::fs::fstatvfs(&at)
     }
 
@@ -119,8 +121,8 @@ impl Mirror {
     ///
     /// # Errors
     /// `ENODATA` when there is none, `ERANGE` when it is longer than `size`, else the source's.
-    pub fn getxattr(&self, nodeid: u64, name: &OsStr, size: u32, how: How) -> Result<Xattr> {
-        let at = self.location(&*self.inode(nodeid)?, how)?;
+    pub fn getxattr(&self, nodeid: u64, name: &OsStr, size: u32) -> Result<Xattr> {
+        let at = self.location(&self.inode(nodeid)?, How::MayBlock)?;
         let (path, name) = (proc_path(at.as_fd()), c_name(name)?);
         let refusal = |error| no_acl(&name, not_enosys(error));
         if size == 0 {
@@ -138,7 +140,7 @@ impl Mirror {
     /// # Errors
     /// `ERANGE` when they are longer than `size`, else the source's.
     pub fn listxattr(&self, nodeid: u64, size: u32) -> Result<Xattr> {
-        let at = self.location(&*self.inode(nodeid)?, How::MayBlock)?;
+        let at = self.location(&self.inode(nodeid)?, How::MayBlock)?;
         let path = proc_path(at.as_fd());
         if size == 0 {
             let length = rustix::fs::listxattr(&path, &mut [0_u8; 0][..]).map_err(not_enosys)?;
@@ -155,7 +157,7 @@ impl Mirror {
     /// # Errors
     /// The source's own.
     pub fn setxattr(&self, nodeid: u64, name: &OsStr, value: &[u8], flags: u32) -> Result<()> {
-        let at = self.location(&*self.inode(nodeid)?, How::MayBlock)?;
+        let at = self.location(&self.inode(nodeid)?, How::MayBlock)?;
         let flags = XattrFlags::from_bits_retain(flags);
         rustix::fs::setxattr(proc_path(at.as_fd()), c_name(name)?, value, flags).map_err(not_enosys)
     }
@@ -165,7 +167,7 @@ impl Mirror {
     /// # Errors
     /// The source's own.
     pub fn removexattr(&self, nodeid: u64, name: &OsStr) -> Result<()> {
-        let at = self.location(&*self.inode(nodeid)?, How::MayBlock)?;
+        let at = self.location(&self.inode(nodeid)?, How::MayBlock)?;
         rustix::fs::removexattr(proc_path(at.as_fd()), c_name(name)?).map_err(not_enosys)
     }
 

@@ -3,6 +3,7 @@
 //! What must stay true: a read is short only at the end of the file; an append goes to the true end,
 //! though the kernel may not know that the file has grown below.
 
+use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -35,6 +36,19 @@ pub struct Opened {
     pub unchanged: bool,
 }
 
+/// What a read asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// The open file to read from, 0 for none.
+    pub handle: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes at most.
+    pub size: usize,
+    /// Leave the access time alone.
+    pub quiet: bool,
+}
+
 impl Mirror {
     /// Opens a file under a handle of its own; `flags` are those of open(2).
     ///
@@ -42,7 +56,8 @@ impl Mirror {
     /// `EAGAIN` when `how` forbids to block, else the source's.
     pub fn open(&self, who: Requester, nodeid: u64, flags: OFlags, how: How) -> Result<Opened> {
         let inode = self.inode(nodeid)?;
-        let flags = flags - CONSUMED;
+        let quiet = if self.quiet { OFlags::NOATIME } else { OFlags::empty() };
+        let flags = (flags - CONSUMED) | quiet;
         let joined = match how {
             How::MayBlock => self.join(who, &inode, Want::Data),
             How::InMemory => Residency::Miss,
@@ -83,41 +98,36 @@ impl Mirror {
     }
 
     /// The file to act on: the one behind `handle`, or when that is 0 one opened for `purpose`.
-    fn file(&self, inode: &Inode, handle: u64, purpose: Purpose, how: How) -> Result<Arc<OwnedFd>> {
+    fn file(&self, inode: &Arc<Inode>, handle: u64, purpose: Purpose, how: How) -> Result<Arc<OwnedFd>> {
         match handle {
             0 => self.descriptors.lend(&self.source, &self.inodes, inode, purpose, how),
             handle => self.handles.get(handle),
         }
     }
 
-    /// Reads up to `size` bytes at `offset`; fewer only at the end of the file.
+    /// Reads what is asked for; less only at the end of the file.
     ///
     /// # Errors
     /// `EAGAIN` when `how` forbids to block and not all of it is in memory, else the source's.
-    pub fn read(
-        &self,
-        who: Requester,
-        nodeid: u64,
-        handle: u64,
-        offset: u64,
-        size: usize,
-        how: How,
-    ) -> Result<Vec<u8>> {
+    pub fn read(&self, who: Requester, nodeid: u64, wanted: Reading, how: How) -> Result<Vec<u8>> {
+        let Reading { handle, offset, size, quiet } = wanted;
         let inode = self.inode(nodeid)?;
         let span = Op::Read(Span { offset, len: size as u64 });
+        let own = self.live.is_own(who.tid);
+        // What workers read nobody has read yet; a trace is left when somebody does.
+        let purpose = if own || quiet || self.quiet { Purpose::Peek } else { Purpose::Read };
         match how {
             How::InMemory => {
-                let file = self.file(&inode, handle, Purpose::Read, how)?;
+                let file = self.file(&inode, handle, purpose, how)?;
                 let data = read_cached(&file, offset, size)?;
                 self.note(who, &inode, span, Residency::Hit);
                 Ok(data)
             }
             How::MayBlock => {
                 let found = self.join(who, &inode, Want::Data);
-                let file = self.file(&inode, handle, Purpose::Read, how)?;
+                let file = self.file(&inode, handle, purpose, how)?;
                 self.note(who, &inode, span, found);
-                let _turn = (found == Residency::Miss && !self.live.is_own(who.tid))
-                    .then(|| self.live.foreground(size as u64));
+                let _turn = (found == Residency::Miss && !own).then(|| self.live.foreground(size as u64));
                 read_all(&file, offset, size)
             }
         }
@@ -139,9 +149,12 @@ impl Mirror {
         let inode = self.inode(nodeid)?;
         let purpose = if append { Purpose::Append } else { Purpose::Write };
         let file = self.file(&inode, handle, purpose, How::MayBlock)?;
-        let written = write_all(&file, offset, data)?;
+        // A handle may have been opened for appending, and the request not mean it any more.
+        let place = if append { ReadWriteFlags::APPEND } else { ReadWriteFlags::empty() };
+        let written = write_all(&file, offset, data, place)?;
         self.note(who, &inode, Op::Write, Residency::Unknown);
-        if append && stat_fd(&file)?.stx_size != offset + written as u64 {
+        let end = offset + written as u64;
+        if append && !stat_fd(&file).is_ok_and(|stat| stat.stx_size == end) {
             // The file had grown below: the kernel has put these bytes in the wrong place.
             self.changes.content(nodeid);
         }
@@ -227,7 +240,15 @@ fn residency_at_open(file: &OwnedFd, size: u64, joined: Residency) -> Residency 
 }
 
 /// What is in memory of a range: all of it, up to the end of the file, or `EAGAIN`.
+///
+/// Looked at first: a read that may not wait starts fetching what is missing all the same, and what
+/// it would fetch, out of turn, may be on its way by a better one.
 fn read_cached(file: &OwnedFd, offset: u64, size: usize) -> Result<Vec<u8>> {
+    let end = stat_fd(file)?.stx_size.min(offset.saturating_add(size as u64));
+    let size = end.saturating_sub(offset) as usize;
+    if !cachestat::cached(file, offset, size as u64).is_ok_and(|cached| cached.all()) {
+        return Err(Errno::AGAIN);
+    }
     let mut data = vec![0; size];
     let mut have = 0;
     while have < size {
@@ -262,10 +283,11 @@ fn read_all(file: &OwnedFd, offset: u64, size: usize) -> Result<Vec<u8>> {
     Ok(data)
 }
 
-fn write_all(file: &OwnedFd, offset: u64, data: &[u8]) -> Result<usize> {
+fn write_all(file: &OwnedFd, offset: u64, data: &[u8], place: ReadWriteFlags) -> Result<usize> {
     let mut done = 0;
     while done < data.len() {
-        match rustix::io::pwrite(file, &data[done..], offset + done as u64) {
+        let rest = [IoSlice::new(&data[done..])];
+        match rustix::io::pwritev2(file, &rest, offset + done as u64, place) {
             Ok(0) => break,
             Ok(n) => done += n,
             Err(Errno::INTR) => {}

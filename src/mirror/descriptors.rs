@@ -4,9 +4,10 @@
 //! regular files are held for a moment only, so that leases, unmounts and text-busy checks on the
 //! source are not in anybody's way; a descriptor found by path is checked to be the same inode.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use lru::LruCache;
@@ -29,11 +30,24 @@ const FILES: usize = 64;
 /// write with one open, short enough that nobody on the source notices.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// A file opened on behalf of requests without a handle.
+/// A descriptor that is held, and the inode it is of: another file may get the number meanwhile.
 #[derive(Debug)]
-struct Lent {
+struct Held {
     fd: Arc<OwnedFd>,
+    of: Weak<Inode>,
     used: Instant,
+}
+
+impl Held {
+    fn new(fd: &Arc<OwnedFd>, of: &Arc<Inode>) -> Self {
+        Held { fd: fd.clone(), of: Arc::downgrade(of), used: Instant::now() }
+    }
+
+    /// The descriptor, if it is of that very inode.
+    fn of(&mut self, inode: &Arc<Inode>) -> Option<Arc<OwnedFd>> {
+        self.used = Instant::now();
+        std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(inode)).then(|| self.fd.clone())
+    }
 }
 
 /// What a file was opened for: descriptors for reading and for writing are held apart, because the
@@ -42,6 +56,8 @@ struct Lent {
 pub(super) enum Purpose {
     /// Reading.
     Read,
+    /// Reading without leaving a trace in the access time.
+    Peek,
     /// Writing at given places.
     Write,
     /// Writing at the end, wherever that is.
@@ -52,6 +68,7 @@ impl Purpose {
     fn flags(self) -> OFlags {
         match self {
             Purpose::Read => OFlags::RDONLY,
+            Purpose::Peek => OFlags::RDONLY | OFlags::NOATIME,
             Purpose::Write => OFlags::WRONLY,
             Purpose::Append => OFlags::WRONLY | OFlags::APPEND,
         }
@@ -61,8 +78,10 @@ impl Purpose {
 /// The descriptors held for a while.
 #[derive(Debug)]
 pub(super) struct Descriptors {
-    directories: Mutex<LruCache<u64, Arc<OwnedFd>>>,
-    files: Mutex<LruCache<(u64, Purpose), Lent>>,
+    directories: Mutex<LruCache<u64, Held>>,
+    /// Those of them that keep a mount inside the source busy: they are held for a moment only.
+    foreign: Mutex<HashMap<u64, Instant>>,
+    files: Mutex<LruCache<(u64, Purpose), Held>>,
 }
 
 impl Descriptors {
@@ -72,6 +91,7 @@ impl Descriptors {
             |most: usize| NonZeroUsize::new(most.min((limit / 8) as usize)).unwrap_or(NonZeroUsize::MIN);
         Descriptors {
             directories: Mutex::new(LruCache::new(room(DIRECTORIES))),
+            foreign: Mutex::default(),
             files: Mutex::new(LruCache::new(room(FILES))),
         }
     }
@@ -84,9 +104,12 @@ impl Descriptors {
         &self,
         source: &Source,
         inodes: &Inodes,
-        inode: &Inode,
+        inode: &Arc<Inode>,
         how: How,
     ) -> Result<Arc<OwnedFd>> {
+        if how == How::InMemory && !source.answers_from_memory(inode.key.dev) {
+            return Err(Errno::AGAIN);
+        }
         if inode.nodeid == ROOT {
             return Ok(source.root());
         }
@@ -94,22 +117,32 @@ impl Descriptors {
             return Ok(pin);
         }
         let directory = inode.kind.is_dir();
-        if directory && let Some(fd) = self.directories.lock().get(&inode.nodeid) {
-            return Ok(fd.clone());
+        if directory && let Some(fd) = self.directory(inode) {
+            return Ok(fd);
         }
         let fd = Arc::new(match how {
             How::InMemory => self.by_path(source, inodes, inode, how)?,
             How::MayBlock => self.find(source, inodes, inode)?,
         });
         if directory {
-            self.directories.lock().put(inode.nodeid, fd.clone());
+            // What has to make room is closed here, outside the lock.
+            let _closed = self.directories.lock().push(inode.nodeid, Held::new(&fd, inode));
+            if inode.key.dev != source.root_key().dev {
+                self.foreign.lock().insert(inode.nodeid, Instant::now());
+            }
         }
         Ok(fd)
     }
 
+    /// A directory that is held.
+    fn directory(&self, inode: &Arc<Inode>) -> Option<Arc<OwnedFd>> {
+        self.directories.lock().get_mut(&inode.nodeid)?.of(inode)
+    }
+
     /// By handle; by path where there is none or the source has lost track of it.
-    fn find(&self, source: &Source, inodes: &Inodes, inode: &Inode) -> Result<OwnedFd> {
+    fn find(&self, source: &Source, inodes: &Inodes, inode: &Arc<Inode>) -> Result<OwnedFd> {
         if let Some(handle) = inode.handle() {
+            self.revive(source, inodes, inode);
             match source.open_handle(&handle, inode.key.dev, OFlags::PATH) {
                 Err(Errno::STALE | Errno::PERM | Errno::OPNOTSUPP) => {}
                 other => return other,
@@ -118,15 +151,33 @@ impl Descriptors {
         self.by_path(source, inodes, inode, How::MayBlock)
     }
 
+    /// Gets hold again of the device `inode` is on, if it was let go of: through the top of what is
+    /// mounted there, which has a path even when `inode` was moved below.
+    fn revive(&self, source: &Source, inodes: &Inodes, inode: &Inode) {
+        let dev = inode.key.dev;
+        if !source.lacks_device(dev) {
+            return;
+        }
+        let mut top = None;
+        let mut next = inodes.get(inode.nodeid);
+        while let Some(at) = next.filter(|at| at.key.dev == dev) {
+            next = inodes.get(at.place().parent);
+            top = Some(at);
+        }
+        if let Some(top) = top.filter(|top| top.kind.is_dir())
+            && let Ok(fd) = self.by_path(source, inodes, &top, How::MayBlock)
+        {
+            source.knows_device(&fd, dev);
+        }
+    }
+
     /// Through the directory it was last seen in, if it is still there.
     fn by_path(&self, source: &Source, inodes: &Inodes, inode: &Inode, how: How) -> Result<OwnedFd> {
         let place = inode.place();
         let parent = inodes.get(place.parent).ok_or(Errno::STALE)?;
         let dir = match how {
             // One step only: the directory itself has to be at hand.
-            How::InMemory if parent.nodeid != ROOT => {
-                self.directories.lock().get(&parent.nodeid).cloned().ok_or(Errno::AGAIN)?
-            }
+            How::InMemory if parent.nodeid != ROOT => self.directory(&parent).ok_or(Errno::AGAIN)?,
             _ => self.location(source, inodes, &parent, how)?,
         };
         let name = std::os::unix::ffi::OsStrExt::from_bytes(&place.name);
@@ -142,7 +193,8 @@ impl Descriptors {
         }
     }
 
-    /// Opens `inode` anew with `flags`, for a handle of its own.
+    /// Opens `inode` anew with `flags`, for a handle of its own. Access times are left alone only as far
+    /// as we may: the kernel lets none but the owner and root do so.
     ///
     /// # Errors
     /// As [`Descriptors::location`], and open's own.
@@ -150,7 +202,23 @@ impl Descriptors {
         &self,
         source: &Source,
         inodes: &Inodes,
-        inode: &Inode,
+        inode: &Arc<Inode>,
+        flags: OFlags,
+        how: How,
+    ) -> Result<OwnedFd> {
+        match self.open_strictly(source, inodes, inode, flags, how) {
+            Err(Errno::PERM) if flags.contains(OFlags::NOATIME) => {
+                self.open_strictly(source, inodes, inode, flags - OFlags::NOATIME, how)
+            }
+            other => other,
+        }
+    }
+
+    fn open_strictly(
+        &self,
+        source: &Source,
+        inodes: &Inodes,
+        inode: &Arc<Inode>,
         flags: OFlags,
         how: How,
     ) -> Result<OwnedFd> {
@@ -158,6 +226,7 @@ impl Descriptors {
             && inode.pin().is_none()
             && let Some(handle) = inode.handle()
         {
+            self.revive(source, inodes, inode);
             match source.open_handle(&handle, inode.key.dev, flags) {
                 Err(Errno::STALE | Errno::PERM | Errno::OPNOTSUPP) => {}
                 other => return other,
@@ -177,19 +246,19 @@ impl Descriptors {
         &self,
         source: &Source,
         inodes: &Inodes,
-        inode: &Inode,
+        inode: &Arc<Inode>,
         purpose: Purpose,
         how: How,
     ) -> Result<Arc<OwnedFd>> {
+        if how == How::InMemory && !source.answers_from_memory(inode.key.dev) {
+            return Err(Errno::AGAIN);
+        }
         let slot = (inode.nodeid, purpose);
-        if let Some(lent) = self.files.lock().get_mut(&slot) {
-            lent.used = Instant::now();
-            return Ok(lent.fd.clone());
+        if let Some(fd) = self.files.lock().get_mut(&slot).and_then(|held| held.of(inode)) {
+            return Ok(fd);
         }
         let fd = Arc::new(self.open(source, inodes, inode, purpose.flags(), how)?);
-        let lent = Lent { fd: fd.clone(), used: Instant::now() };
-        // The one pushed out is closed here, outside the lock.
-        let _closed = self.files.lock().push(slot, lent);
+        let _closed = self.files.lock().push(slot, Held::new(&fd, inode));
         Ok(fd)
     }
 
@@ -203,19 +272,30 @@ impl Descriptors {
         drop(files);
     }
 
-    /// Closes everything held for `nodeid`: it has gone, or another file has taken its number.
+    /// Closes everything held for `nodeid`: its last name has gone. May block.
     pub(super) fn drop_all(&self, nodeid: u64) {
         self.closed_after_write(nodeid);
         let _file = self.files.lock().pop(&(nodeid, Purpose::Read));
+        let _peeked = self.files.lock().pop(&(nodeid, Purpose::Peek));
         let _directory = self.directories.lock().pop(&nodeid);
     }
 
-    /// Closes regular files that have not been used for a moment. True when none is left.
-    pub(super) fn sweep(&self) -> bool {
+    fn sweep_foreign(&self) {
+        let old: Vec<_> = self.foreign.lock().extract_if(|_, since| since.elapsed() >= LINGER).collect();
+        let mut directories = self.directories.lock();
+        // Closing what was only a location cannot block.
+        old.iter().for_each(|(nodeid, _)| drop(directories.pop(nodeid)));
+    }
+
+    /// Closes regular files that have not been used for a moment, and what holds mounts inside the
+    /// source. True when no file is left.
+    pub(super) fn sweep(&self, source: &Source) -> bool {
+        source.sweep(LINGER);
+        self.sweep_foreign();
         let mut closed = Vec::new();
         let mut files = self.files.lock();
-        while let Some((_, lent)) = files.peek_lru() {
-            if lent.used.elapsed() < LINGER {
+        while let Some((_, held)) = files.peek_lru() {
+            if held.used.elapsed() < LINGER {
                 break;
             }
             closed.extend(files.pop_lru());

@@ -61,26 +61,31 @@ impl Mirror {
         }
         let listing = Listing { dir, fd, at };
         if from == 0 {
-            self.note_listing(who, &listing, joined, start);
+            self.note_listing(who, &listing, joined, start)?;
         }
         Ok(listing)
     }
 
     /// Says that a listing began, and whether its first block had to come from the device.
-    fn note_listing(&self, who: Requester, listing: &Listing, joined: Residency, start: Instant) {
+    fn note_listing(
+        &self,
+        who: Requester,
+        listing: &Listing,
+        joined: Residency,
+        start: Instant,
+    ) -> Result<()> {
         let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-        let first = RawDir::new(&listing.fd, &mut buffer).next().is_some();
+        let _first = RawDir::new(&listing.fd, &mut buffer).next();
         let cold = start.elapsed() > COLD;
-        if first {
-            // Nothing has been handed out: back to where it began.
-            let _ = rustix::fs::seek(&listing.fd, SeekFrom::Start(0));
-        }
+        // Nothing has been handed out: back to where it began.
+        rustix::fs::seek(&listing.fd, SeekFrom::Start(0))?;
         let residency = match (cold, joined) {
             (_, Residency::Partial) => Residency::Partial,
             (true, _) => Residency::Miss,
             (false, _) => Residency::Hit,
         };
         self.note(who, &listing.dir, Op::List, residency);
+        Ok(())
     }
 
     /// Hands entries to `take` until it says that it is full or there are no more.

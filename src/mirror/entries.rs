@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::attr::Key;
+use super::attr::{Key, Version};
 use super::inodes::{Inode, Place};
 use super::source::{proc_path, stat_fd};
 use super::{Entry, How, Mirror, Opened, Requester, Result};
@@ -20,11 +20,24 @@ use crate::event::{Op, Residency};
 /// Permission and set-id bits of a mode.
 const PERMISSIONS: u32 = 0o7777;
 
-/// A name about to go, with what is needed to keep the file alive if it was the last one.
+/// A name about to go, of a file that the kernel knows. The file is kept alive beforehand: afterwards
+/// nobody could find it any more.
 struct Doomed {
     inode: Arc<Inode>,
     fd: Arc<OwnedFd>,
-    last: bool,
+}
+
+/// How a file is to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Creation {
+    /// Permission bits, before the umask.
+    pub mode: u32,
+    /// The maker's umask.
+    pub umask: u32,
+    /// Flags of open(2).
+    pub flags: OFlags,
+    /// Shall it have a handle? If not, nothing has to be released.
+    pub keep: bool,
 }
 
 impl Mirror {
@@ -77,7 +90,7 @@ impl Mirror {
         self.entered(&dir, &at, name)
     }
 
-    /// Makes and opens a file; `flags` are those of open(2).
+    /// Makes and opens a file.
     ///
     /// # Errors
     /// The source's own.
@@ -86,22 +99,24 @@ impl Mirror {
         who: Requester,
         parent: u64,
         name: &OsStr,
-        mode: u32,
-        umask: u32,
-        flags: OFlags,
+        new: Creation,
     ) -> Result<(Entry, Opened)> {
+        let Creation { mode, umask, flags, keep } = new;
         let dir = self.inode(parent)?;
         let at = self.location(&dir, How::MayBlock)?;
         let acting = who.act(umask)?;
-        let flags = (flags - OFlags::DIRECT) | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // If somebody made a fifo there meanwhile, opening it must not wait for its other end.
+        let ours = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let flags = (flags - OFlags::DIRECT) | ours;
         let fd = rustix::fs::openat(&at, name, flags, Mode::from_raw_mode(mode & PERMISSIONS))?;
         drop(acting);
         let entry = self.enter(&dir, name, &fd)?;
-        if let Ok(inode) = self.inode(entry.attr.ino) {
-            self.note(who, &inode, Op::Open, Residency::Hit);
-        }
+        let inode = self.inode(entry.attr.ino)?;
+        self.note(who, &inode, Op::Open, Residency::Hit);
         let fd = Arc::new(fd);
-        Ok((entry, Opened { handle: self.handles.enter(fd.clone()), fd, unchanged: true }))
+        let unchanged = inode.caches(Version::from(&entry.attr));
+        let handle = if keep { self.handles.enter(fd.clone()) } else { 0 };
+        Ok((entry, Opened { handle, fd, unchanged }))
     }
 
     /// Gives the file `nodeid` one more name.
@@ -137,11 +152,14 @@ impl Mirror {
         let dir = self.inode(parent)?;
         let at = self.location(&dir, How::MayBlock)?;
         let doomed = self.doomed(&at, name);
-        rustix::fs::unlinkat(&at, name, flags)?;
+        let removed = rustix::fs::unlinkat(&at, name, flags);
         if let Some(doomed) = doomed {
-            self.note(who, &doomed.inode, Op::Remove, Residency::Unknown);
-            doomed.removed(self);
+            if removed.is_ok() {
+                self.note(who, &doomed.inode, Op::Remove, Residency::Unknown);
+            }
+            doomed.settle(self);
         }
+        removed?;
         let mut names = self.names.lock();
         if let Some(dir) = dir.file() {
             names.remove(dir, name.as_bytes());
@@ -166,7 +184,11 @@ impl Mirror {
         let to_at = self.location(&to, How::MayBlock)?;
         let moved = self.known(&from_at, name);
         let replaced = self.doomed(&to_at, new_name);
-        rustix::fs::renameat_with(&from_at, name, &to_at, new_name, flags)?;
+        let renamed = rustix::fs::renameat_with(&from_at, name, &to_at, new_name, flags);
+        if let Some(other) = &replaced {
+            other.settle(self);
+        }
+        renamed?;
         let exchanged = flags.contains(RenameFlags::EXCHANGE);
         self.rename_learned((&from, name), (&to, new_name), exchanged);
         if let Some((inode, _)) = &moved {
@@ -179,7 +201,6 @@ impl Mirror {
             // Renaming a file over another name of itself removes nothing.
             Some(other) if moved.as_ref().is_none_or(|(m, _)| m.nodeid != other.inode.nodeid) => {
                 self.note(who, &other.inode, Op::Write, Residency::Unknown);
-                other.removed(self);
             }
             _ => {}
         }
@@ -211,21 +232,24 @@ impl Mirror {
         Some((self.inodes.by_key(Key::of(&stat))?, fd))
     }
 
-    /// What a removal of `name` would take away, if the kernel knows it.
+    /// What a removal of `name` would take away, if the kernel knows it; held from here on.
     fn doomed(&self, at: &OwnedFd, name: &OsStr) -> Option<Doomed> {
         let (inode, fd) = self.known(at, name)?;
-        let last = inode.kind.is_dir() || stat_fd(&fd).is_ok_and(|s| s.stx_nlink <= 1);
-        Some(Doomed { inode, fd: Arc::new(fd), last })
+        let fd = Arc::new(fd);
+        let _former = inode.set_pin(Some(fd.clone()));
+        Some(Doomed { inode, fd })
     }
 }
 
 impl Doomed {
-    /// The name has gone: an inode without names stays reachable through its descriptor.
-    fn removed(self, mirror: &Mirror) {
-        mirror.descriptors.drop_all(self.inode.nodeid);
-        if self.last {
-            self.inode.set_pin(self.fd);
+    /// The name may have gone: an inode without names stays reachable through its descriptor, any
+    /// other does not need it.
+    fn settle(&self, mirror: &Mirror) {
+        let nameless = stat_fd(&self.fd).is_ok_and(|stat| stat.stx_nlink == 0);
+        if nameless {
+            mirror.descriptors.drop_all(self.inode.nodeid);
         }
+        let _former = self.inode.set_pin(nameless.then(|| self.fd.clone()));
     }
 }
 

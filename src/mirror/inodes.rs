@@ -10,6 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use rustix::fs::FileType;
@@ -19,7 +20,7 @@ use crate::id::FileId;
 use crate::sys::handle::FileHandle;
 
 /// The node id of the root, fixed by the FUSE protocol.
-pub const ROOT: u64 = 1;
+pub(super) const ROOT: u64 = 1;
 
 /// Node ids that are not inode numbers of the root device carry this bit.
 const SYNTHETIC: u64 = 1 << 63;
@@ -27,12 +28,18 @@ const SYNTHETIC: u64 = 1 << 63;
 /// Inode numbers of other devices keep this many bits inside a synthetic node id.
 const INO_BITS: u32 = 48;
 
+/// Stands where a device's place would, for inodes whose numbers need more bits.
+const MISFITS: u64 = (1 << (63 - INO_BITS)) - 1;
+
+/// An answer reaches the kernel within this time, however busy the machine is.
+const HEARD: Duration = Duration::from_secs(1);
+
 /// Marks an inode that has no `FileId` yet.
 const NO_FILE: u32 = u32::MAX;
 
 /// Where an inode was last seen: the node id of its directory and its name there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(super) struct Place {
     /// Node id of the directory.
     pub parent: u64,
     /// The name, as bytes.
@@ -41,7 +48,7 @@ pub struct Place {
 
 /// One inode the kernel knows.
 #[derive(Debug)]
-pub struct Inode {
+pub(super) struct Inode {
     /// Its number in the mount.
     pub nodeid: u64,
     /// Its identity in the source.
@@ -59,12 +66,12 @@ struct State {
     handle: Option<FileHandle>,
     place: Place,
     pin: Option<Arc<OwnedFd>>,
-    cached: Option<Version>,
+    cached: Option<(Version, Instant)>,
 }
 
 /// What a look-up found, ready to be entered.
 #[derive(Debug)]
-pub struct Found {
+pub(super) struct Found {
     /// Identity in the source.
     pub key: Key,
     /// Type.
@@ -89,43 +96,44 @@ impl Inode {
     }
 
     /// Which file of this inode number it is; grows when the source used the number again.
-    pub fn generation(&self) -> u64 {
+    pub(super) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
     /// The lasting name, where the source has such.
-    pub fn handle(&self) -> Option<FileHandle> {
+    pub(super) fn handle(&self) -> Option<FileHandle> {
         self.state.lock().handle.clone()
     }
 
     /// Has it a lasting name?
-    pub fn has_handle(&self) -> bool {
+    pub(super) fn has_handle(&self) -> bool {
         self.state.lock().handle.is_some()
     }
 
     /// Where it was last seen.
-    pub fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         self.state.lock().place.clone()
     }
 
     /// A descriptor (`O_PATH`) that keeps it alive though its last name is gone.
-    pub fn pin(&self) -> Option<Arc<OwnedFd>> {
+    pub(super) fn pin(&self) -> Option<Arc<OwnedFd>> {
         self.state.lock().pin.clone()
     }
 
-    /// Keeps it alive until the kernel forgets it.
-    pub fn set_pin(&self, fd: Arc<OwnedFd>) {
-        self.state.lock().pin = Some(fd);
+    /// Keeps it alive until the kernel forgets it (or no longer). The former pin comes back: closing
+    /// the last descriptor of a file without names frees its blocks, which can take its time.
+    pub(super) fn set_pin(&self, fd: Option<Arc<OwnedFd>>) -> Option<Arc<OwnedFd>> {
+        std::mem::replace(&mut self.state.lock().pin, fd)
     }
 
     /// Says that it has a new place, and so another path to be learned by.
-    pub fn moved(&self, place: Place) {
+    pub(super) fn moved(&self, place: Place) {
         self.state.lock().place = place;
         self.file.store(NO_FILE, Ordering::Release);
     }
 
     /// The number under which accesses to it are learned, if it has one.
-    pub fn file(&self) -> Option<FileId> {
+    pub(super) fn file(&self) -> Option<FileId> {
         match self.file.load(Ordering::Acquire) {
             NO_FILE => None,
             n => Some(FileId(n)),
@@ -133,14 +141,22 @@ impl Inode {
     }
 
     /// Sets that number.
-    pub fn set_file(&self, file: FileId) {
+    pub(super) fn set_file(&self, file: FileId) {
         self.file.store(file.0, Ordering::Release);
     }
 
-    /// Notes which version of the content the kernel is about to cache; true when it is the one
-    /// that was cached before.
-    pub fn caches(&self, version: Version) -> bool {
-        self.state.lock().cached.replace(version) == Some(version)
+    /// Notes which version of the content the kernel is about to cache. True when it is the one that
+    /// was cached before, and has been for long enough that the kernel has heard of the change to it:
+    /// the answer that told of it may still be on its way beside this one.
+    pub(super) fn caches(&self, version: Version) -> bool {
+        let mut state = self.state.lock();
+        match state.cached {
+            Some((cached, since)) if cached == version => since.elapsed() > HEARD,
+            _ => {
+                state.cached = Some((version, Instant::now()));
+                false
+            }
+        }
     }
 }
 
@@ -159,32 +175,58 @@ impl Nodes {
     }
 
     fn insert(&mut self, inode: Arc<Inode>) {
+        // Another file may have had the number: nothing must be left of it.
+        self.remove(inode.nodeid);
         if let Some(handle) = inode.handle() {
             self.handles.insert(self.hash(&handle), inode.nodeid);
         }
         self.known.insert(inode.nodeid, inode);
     }
 
-    fn remove(&mut self, nodeid: u64) {
-        if let Some(handle) = self.known.remove(&nodeid).and_then(|i| i.handle()) {
+    fn remove(&mut self, nodeid: u64) -> Option<Arc<Inode>> {
+        let inode = self.known.remove(&nodeid)?;
+        if let Some(handle) = inode.handle() {
             self.handles.remove(&self.hash(&handle));
         }
+        Some(inode)
+    }
+}
+
+/// Made-up node ids.
+#[derive(Debug, Default)]
+struct Synthetic {
+    /// Devices other than the root's, in the order met; the place is part of their node ids.
+    devices: Vec<u64>,
+    /// Inodes whose numbers do not fit beside that.
+    misfits: HashMap<Key, u64>,
+}
+
+impl Synthetic {
+    fn number(&mut self, key: Key) -> u64 {
+        let slot = self.devices.iter().position(|&d| d == key.dev).unwrap_or_else(|| {
+            self.devices.push(key.dev);
+            self.devices.len() - 1
+        }) as u64;
+        if key.ino >> INO_BITS == 0 && slot < MISFITS {
+            return SYNTHETIC | slot << INO_BITS | key.ino;
+        }
+        let next = self.misfits.len() as u64;
+        SYNTHETIC | MISFITS << INO_BITS | *self.misfits.entry(key).or_insert(next)
     }
 }
 
 /// The table.
 #[derive(Debug)]
-pub struct Inodes {
+pub(super) struct Inodes {
     root: Arc<Inode>,
     nodes: RwLock<Nodes>,
-    /// Devices other than the root's, in the order met; the place is part of their node ids.
-    devices: Mutex<Vec<u64>>,
+    synthetic: Mutex<Synthetic>,
     generations: AtomicU64,
 }
 
 impl Inodes {
     /// A table that knows the root only.
-    pub fn new(root: Key, handle: Option<FileHandle>) -> Self {
+    pub(super) fn new(root: Key, handle: Option<FileHandle>) -> Self {
         let found = Found {
             key: root,
             kind: FileType::Directory,
@@ -198,66 +240,55 @@ impl Inodes {
         Inodes {
             root,
             nodes: RwLock::new(nodes),
-            devices: Mutex::new(Vec::new()),
+            synthetic: Mutex::default(),
             generations: AtomicU64::new(0),
         }
     }
 
     /// The root.
-    pub fn root(&self) -> Arc<Inode> {
+    pub(super) fn root(&self) -> Arc<Inode> {
         self.root.clone()
     }
 
     /// The inode the kernel calls `nodeid`.
-    pub fn get(&self, nodeid: u64) -> Option<Arc<Inode>> {
+    pub(super) fn get(&self, nodeid: u64) -> Option<Arc<Inode>> {
         self.nodes.read().known.get(&nodeid).cloned()
     }
 
     /// The inode with this identity, if the kernel knows it.
-    pub fn by_key(&self, key: Key) -> Option<Arc<Inode>> {
+    pub(super) fn by_key(&self, key: Key) -> Option<Arc<Inode>> {
         self.get(self.nodeid(key)).filter(|i| i.key == key)
     }
 
     /// The inode with this lasting name, if the kernel knows it.
-    pub fn by_handle(&self, handle: &FileHandle) -> Option<Arc<Inode>> {
+    pub(super) fn by_handle(&self, handle: &FileHandle) -> Option<Arc<Inode>> {
         let nodes = self.nodes.read();
         let inode = nodes.known.get(nodes.handles.get(&nodes.hash(handle))?)?;
         (inode.handle().as_ref() == Some(handle)).then(|| inode.clone())
     }
 
-    /// How many inodes the kernel knows.
-    pub fn count(&self) -> usize {
-        self.nodes.read().known.len()
-    }
-
     /// All inodes the kernel knows.
-    pub fn all(&self) -> Vec<Arc<Inode>> {
+    pub(super) fn all(&self) -> Vec<Arc<Inode>> {
         self.nodes.read().known.values().cloned().collect()
     }
 
     /// The number under which users of the mount see an inode of the source: its own on the root
     /// device; made up for other devices, whose numbers may collide with those.
-    pub fn nodeid(&self, key: Key) -> u64 {
+    pub(super) fn nodeid(&self, key: Key) -> u64 {
         if key == self.root.key {
             ROOT
         } else if key.dev == self.root.key.dev && key.ino != ROOT && key.ino & SYNTHETIC == 0 {
             key.ino
         } else {
-            let mut devices = self.devices.lock();
-            let slot = devices.iter().position(|&d| d == key.dev).unwrap_or_else(|| {
-                devices.push(key.dev);
-                devices.len() - 1
-            });
-            SYNTHETIC | (slot as u64) << INO_BITS | key.ino & ((1 << INO_BITS) - 1)
+            self.synthetic.lock().number(key)
         }
     }
 
-    /// Enters what a look-up found and counts one look-up for it. Also says whether it took the
-    /// number of another file, which has gone.
-    pub fn enter(&self, found: Found) -> (Arc<Inode>, bool) {
+    /// Enters what a look-up found and counts one look-up for it.
+    pub(super) fn enter(&self, found: Found) -> Arc<Inode> {
         let nodeid = self.nodeid(found.key);
         if nodeid == ROOT {
-            return (self.root(), false);
+            return self.root();
         }
         {
             let nodes = self.nodes.read();
@@ -265,24 +296,25 @@ impl Inodes {
                 && self.matches(inode, &found)
             {
                 inode.lookups.fetch_add(1, Ordering::AcqRel);
-                return (inode.clone(), false);
+                return inode.clone();
             }
         }
         let mut nodes = self.nodes.write();
-        let (inode, replaced) = match nodes.known.get(&nodeid) {
-            Some(inode) if self.matches(inode, &found) => (inode.clone(), false),
+        let known = nodes.known.get(&nodeid).cloned();
+        let inode = match known {
+            Some(inode) if self.matches(&inode, &found) => inode,
             former => {
-                let generation = former.map_or(0, |_| 1 + self.generations.fetch_add(1, Ordering::AcqRel));
-                let carried = former.map_or(0, |i| i.lookups.load(Ordering::Acquire));
+                let generation =
+                    former.as_ref().map_or(0, |_| 1 + self.generations.fetch_add(1, Ordering::AcqRel));
+                let carried = former.as_ref().map_or(0, |i| i.lookups.load(Ordering::Acquire));
                 let inode = Arc::new(Inode::new(nodeid, found, generation));
                 inode.lookups.store(carried, Ordering::Release);
-                let replaced = former.is_some();
                 nodes.insert(inode.clone());
-                (inode, replaced)
+                inode
             }
         };
         inode.lookups.fetch_add(1, Ordering::AcqRel);
-        (inode, replaced)
+        inode
     }
 
     /// Is `found` the file that `inode` stands for? If so, remembers its place.
@@ -298,18 +330,41 @@ impl Inodes {
         same
     }
 
-    /// Takes `count` look-ups back; the entry goes when none is left.
-    pub fn forget(&self, nodeid: u64, count: u64) {
+    /// Takes `count` look-ups back; the entry goes when none is left, and comes back to be dropped
+    /// where that may block.
+    pub(super) fn forget(&self, nodeid: u64, count: u64) -> Option<Arc<Inode>> {
         if nodeid == ROOT {
-            return;
+            return None;
         }
         // The write lock keeps a concurrent `enter` from finding an entry that is about to go.
         let mut nodes = self.nodes.write();
-        let Some(inode) = nodes.known.get(&nodeid) else { return };
+        let inode = nodes.known.get(&nodeid)?;
         let before = inode.lookups.load(Ordering::Acquire);
         inode.lookups.store(before.saturating_sub(count), Ordering::Release);
-        if before <= count {
-            nodes.remove(nodeid);
-        }
+        if before <= count { nodes.remove(nodeid) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_used_again_leaves_nothing_of_the_former_file() {
+        let inodes = Inodes::new(Key { dev: 1, ino: 2 }, None);
+        let found = |handle: &[u8]| Found {
+            key: Key { dev: 1, ino: 12 },
+            kind: FileType::RegularFile,
+            handle: Some(FileHandle::from_parts(1, handle)),
+            place: Place { parent: ROOT, name: (*b"name").into() },
+        };
+        let former = inodes.enter(found(b"former"));
+        let latter = inodes.enter(found(b"latter"));
+        assert_ne!(latter.generation(), former.generation());
+        assert!(inodes.by_handle(&FileHandle::from_parts(1, b"former")).is_none());
+        assert_eq!(inodes.nodes.read().handles.len(), 1);
+        inodes.forget(12, 2);
+        let nodes = inodes.nodes.read();
+        assert_eq!((nodes.known.len(), nodes.handles.len()), (1, 0));
     }
 }

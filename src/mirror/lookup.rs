@@ -54,20 +54,15 @@ impl Mirror {
             handle: self.source.handle_of(fd, key),
             place: Place { parent: dir.nodeid, name: name.as_bytes().into() },
         };
-        let (inode, replaced) = self.inodes.enter(found);
-        if replaced {
-            self.descriptors.drop_all(inode.nodeid);
-        }
+        let inode = self.inodes.enter(found);
         let attr = Attr::new(inode.nodeid, &stat);
         Ok(Entry { attr, generation: inode.generation(), fresh: self.fresh_named(&inode, &attr) })
     }
 
-    /// Takes `count` look-ups of `nodeid` back.
-    pub fn forget(&self, nodeid: u64, count: u64) {
-        self.inodes.forget(nodeid, count);
-        if self.inodes.get(nodeid).is_none() {
-            self.descriptors.drop_all(nodeid);
-        }
+    /// Takes `count` look-ups of `nodeid` back. What comes back has to be dropped where that may
+    /// block: it may be the last hold on a file without names, whose blocks are freed then.
+    pub fn forget(&self, nodeid: u64, count: u64) -> Option<impl Send + use<>> {
+        self.inodes.forget(nodeid, count).and_then(|inode| inode.set_pin(None))
     }
 
     /// Waits, bounded, for the prefetch of a name that is not resolved yet.

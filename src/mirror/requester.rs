@@ -49,8 +49,9 @@ impl Drop for Acting {
 
 /// The supplementary groups of a thread that waits for us; none when it cannot be seen.
 fn groups_of(tid: u32) -> Vec<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    parse_groups(&status)
+    // The name in it may be any bytes.
+    let status = std::fs::read(format!("/proc/{tid}/status")).unwrap_or_default();
+    parse_groups(&String::from_utf8_lossy(&status))
 }
 
 fn parse_groups(status: &str) -> Vec<u32> {

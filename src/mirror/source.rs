@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
@@ -34,9 +35,12 @@ struct Covered {
 pub(super) struct Source {
     root: Arc<OwnedFd>,
     root_key: Key,
-    /// A directory on each further device, for opening by handle.
-    devices: Mutex<HashMap<u64, Arc<OwnedFd>>>,
+    /// A directory on each further device, for opening by handle, and when it was last used. Held for a
+    /// moment only: it keeps that device's mount busy.
+    devices: Mutex<HashMap<u64, (Arc<OwnedFd>, Instant)>>,
     handles: bool,
+    /// Is it on a file system of this machine, which answers from memory without asking anybody?
+    local: bool,
     covered: OnceLock<Covered>,
 }
 
@@ -49,11 +53,13 @@ impl Source {
         let stat = stat_fd(&root)?;
         let handles =
             FileHandle::of_fd(&root).and_then(|(handle, _)| handle.open(&root, OFlags::PATH)).is_ok();
+        let local = crate::sys::filesystem::is_local(&root);
         Ok(Source {
             root_key: Key::of(&stat),
             root,
             devices: Mutex::new(HashMap::new()),
             handles,
+            local,
             covered: OnceLock::new(),
         })
     }
@@ -66,6 +72,12 @@ impl Source {
     /// Identity of the root directory.
     pub(super) fn root_key(&self) -> Key {
         self.root_key
+    }
+
+    /// Can what is in memory on this device be had without waiting for anybody? A network file system
+    /// may ask its server even for what it has.
+    pub(super) fn answers_from_memory(&self, dev: u64) -> bool {
+        self.local && dev == self.root_key.dev
     }
 
     /// Says which device number our own mount got, and what its mountpoint is without it.
@@ -118,15 +130,15 @@ impl Source {
     }
 
     /// Is there a directory on this device to open handles by? Takes `fd` when it is one.
-    fn knows_device(&self, fd: &OwnedFd, dev: u64) -> bool {
-        let mut devices = self.devices.lock();
-        if devices.contains_key(&dev) {
+    pub(super) fn knows_device(&self, fd: &OwnedFd, dev: u64) -> bool {
+        if let Some((_, used)) = self.devices.lock().get_mut(&dev) {
+            *used = Instant::now();
             return true;
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::openat(fd, c".", flags, Mode::empty()) {
             Ok(dir) => {
-                devices.insert(dev, Arc::new(dir));
+                let _former = self.devices.lock().insert(dev, (Arc::new(dir), Instant::now()));
                 true
             }
             Err(_) => false,
@@ -138,9 +150,28 @@ impl Source {
     /// # Errors
     /// `ESTALE` when it has gone, or its device has; else open's own.
     pub(super) fn open_handle(&self, handle: &FileHandle, dev: u64, flags: OFlags) -> Result<OwnedFd> {
-        let by =
-            if dev == self.root_key.dev { Some(self.root()) } else { self.devices.lock().get(&dev).cloned() };
-        handle.open(by.ok_or(Errno::STALE)?, flags).map_err(errno)
+        let by = if dev == self.root_key.dev { self.root() } else { self.device(dev).ok_or(Errno::STALE)? };
+        handle.open(by, flags).map_err(errno)
+    }
+
+    /// The directory held on a further device.
+    fn device(&self, dev: u64) -> Option<Arc<OwnedFd>> {
+        let mut devices = self.devices.lock();
+        let (dir, used) = devices.get_mut(&dev)?;
+        *used = Instant::now();
+        Some(dir.clone())
+    }
+
+    /// Would opening by handle on this device fail for want of a directory there?
+    pub(super) fn lacks_device(&self, dev: u64) -> bool {
+        dev != self.root_key.dev && !self.devices.lock().contains_key(&dev)
+    }
+
+    /// Lets go of further devices that have not been used for `linger`.
+    pub(super) fn sweep(&self, linger: Duration) {
+        // Closed outside the lock.
+        let _closed: Vec<_> =
+            self.devices.lock().extract_if(|_, (_, used)| used.elapsed() >= linger).collect();
     }
 }
 

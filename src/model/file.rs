@@ -30,10 +30,16 @@ pub fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Reads the whole file.
 ///
 /// # Errors
-/// What the system said (`NotFound` when there is none yet), `FileTooLarge` for what cannot be a model.
+/// What the system said (`NotFound` when there is none yet), `InvalidInput` for what is no regular file,
+/// `FileTooLarge` for what cannot be a model.
 pub fn load(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(SIZE_MAX + 1).read_to_end(&mut bytes)?;
+    // A fifo would be waited for, and a device could have no end.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    file.take(SIZE_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > SIZE_MAX {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -99,6 +105,17 @@ mod tests {
         assert!(store(&occupied, b"x").is_err());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert!(store(Path::new("/"), b"x").is_err());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        let status = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+        assert!(status.success());
+        for path in [&*fifo, Path::new("/dev/zero"), dir.path()] {
+            assert_eq!(load(path).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{}", path.display());
+        }
     }
 
     #[test]

@@ -1,11 +1,17 @@
 //! Programs by number: what a stream runs, as an identity string that outlives the mount.
 //!
-//! Must stay true: a number once given stands for the same identity for ever.
+//! Must stay true: a number once given stands for the same identity for ever; there are at most
+//! `PROGRAMS_MAX`, and all that come later (whoever builds programs runs each of them) share the last number.
 
 use std::collections::HashMap;
 
+use crate::codec::{CodecError, Reader, put_bytes, put_varint};
 use crate::id::ProgramId;
-use crate::model::codec::{CodecError, Reader, put_bytes, put_varint};
+
+/// Far more than a system has in use.
+const PROGRAMS_MAX: usize = 4096;
+/// What those beyond that are called.
+const OTHERS: &str = "(others)";
 
 /// Identity strings (a path, or whatever the driver finds telling) and their numbers.
 #[derive(Clone, Debug, Default)]
@@ -20,11 +26,18 @@ impl Programs {
         Programs::default()
     }
 
-    /// The number of this identity, new if it was not known.
+    /// The number of this identity, new if it was not known and there is room.
     pub fn intern(&mut self, identity: &str) -> ProgramId {
-        if let Some(&known) = self.numbers.get(identity) {
-            return known;
+        let full = self.identities.len() >= PROGRAMS_MAX - 1;
+        let known = |identity| self.numbers.get(identity).copied();
+        match known(identity) {
+            Some(known) => known,
+            None if full => known(OTHERS).unwrap_or_else(|| self.add(OTHERS)),
+            None => self.add(identity),
         }
+    }
+
+    fn add(&mut self, identity: &str) -> ProgramId {
         let program = ProgramId(self.identities.len() as u32);
         self.identities.push(identity.to_owned());
         self.numbers.insert(identity.to_owned(), program);
@@ -63,7 +76,9 @@ impl Programs {
             let at = reader.error("a program's identity, unlike the others");
             let identity =
                 std::str::from_utf8(reader.bytes("a program's identity")?).map_err(|_| at.clone())?;
-            if programs.intern(identity).index() != expected {
+            // A file from before there was a limit may have more.
+            let within = expected < PROGRAMS_MAX - 1 || identity == OTHERS;
+            if within && programs.intern(identity).index() != expected {
                 return Err(at);
             }
         }
@@ -87,6 +102,30 @@ mod tests {
         let again = Programs::load(&bytes).unwrap();
         assert_eq!(again.identity(make), Some("/usr/bin/make"));
         assert_eq!(again.len(), 2);
+    }
+
+    #[test]
+    fn those_beyond_the_limit_share_a_number() {
+        let mut programs = Programs::new();
+        let numbers: Vec<_> = (0..10_000).map(|n| programs.intern(&format!("/tmp/a{n}.out"))).collect();
+        assert_eq!(programs.len(), PROGRAMS_MAX);
+        assert_eq!(programs.identity(numbers[9_999]), Some(OTHERS));
+        assert_eq!(programs.intern("/tmp/a7.out"), numbers[7]);
+        let mut bytes = Vec::new();
+        programs.save(&mut bytes);
+        let mut again = Programs::load(&bytes).unwrap();
+        assert_eq!(again.intern("/tmp/another"), numbers[9_999]);
+        assert_eq!(again.len(), PROGRAMS_MAX);
+    }
+
+    #[test]
+    fn a_file_with_more_than_the_limit_is_read() {
+        let mut bytes = Vec::new();
+        put_varint(&mut bytes, 5_000);
+        (0..5_000).for_each(|n| put_bytes(&mut bytes, format!("/bin/{n}").as_bytes()));
+        let mut programs = Programs::load(&bytes).unwrap();
+        assert_eq!(programs.len(), PROGRAMS_MAX - 1);
+        assert_eq!(programs.intern("/bin/4999").index(), PROGRAMS_MAX - 1);
     }
 
     #[test]

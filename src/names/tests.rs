@@ -101,6 +101,43 @@ fn temporary_names_do_not_pile_up() {
     assert!(names.bytes.len() < 4 * GONE_KEPT * 14, "{} bytes of names", names.bytes.len());
 }
 
+#[test]
+fn numbers_of_temporary_names_are_given_again_by_the_next_mount() {
+    let mut names = Names::new();
+    let kept = names.intern_path(b"src/kept");
+    let mut most = 0;
+    for mount in 0..4u32 {
+        for number in 0..100_000u32 {
+            let name = format!("cc{mount}-{number:06}.s");
+            names.intern(FileId::ROOT, name.as_bytes());
+            names.remove(FileId::ROOT, name.as_bytes());
+        }
+        let mut bytes = Vec::new();
+        names.save(&mut bytes);
+        names = Names::load(&bytes).unwrap();
+        let free = names.reuse();
+        assert!(free.iter().all(|&id| names.name(id).is_none() && names.parent(id).is_none()));
+        most = if mount == 0 { names.len() } else { most };
+    }
+    // What waits for its name to come back keeps its number, in each mount anew.
+    assert!(names.len() <= most + GONE_KEPT + 1, "{} numbers, {most} after the first mount", names.len());
+    assert_eq!(names.find_path(b"src/kept"), Some(kept));
+    let again = names.intern(FileId::ROOT, b"new");
+    assert!(again.index() < names.len() - 1 && again != kept);
+    assert_eq!(text(&names, again).as_deref(), Some("new"));
+}
+
+#[test]
+fn a_nameless_directory_with_names_below_keeps_its_number() {
+    let mut names = Names::new();
+    let below = names.intern_path(b"target/stale");
+    let target = names.find_path(b"target").unwrap();
+    names.intern_path(b"source/file");
+    names.rename((FileId::ROOT, b"source"), (FileId::ROOT, b"target"));
+    assert_eq!(names.path(below), None);
+    assert_eq!((names.path(target), names.reuse()), (None, vec![]));
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Intern(u8, u8),

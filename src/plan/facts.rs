@@ -2,9 +2,9 @@
 //!
 //! Must stay true: facts only give order and budget; wrong ones cost time, never correctness.
 
+use crate::codec::{CodecError, Reader, put_varint, unzigzag, zigzag};
 use crate::event::Facts;
 use crate::id::FileId;
-use crate::model::codec::{CodecError, Reader, put_varint, unzigzag, zigzag};
 
 /// Facts by file.
 #[derive(Clone, Debug, Default)]

@@ -301,8 +301,8 @@ impl Predictor for MatchModel {
         }
     }
 
-    fn forget(&mut self, file: FileId) {
-        self.log.forget(file);
+    fn forget(&mut self, gone: &dyn Fn(FileId) -> bool) {
+        self.log.forget(gone);
     }
 
     fn footprint(&self) -> Footprint {

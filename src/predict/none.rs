@@ -21,7 +21,7 @@ impl Predictor for NoPredictor {
     }
     fn predict(&mut self, _: GroupId, _: usize, _: &mut Vec<Prediction>) {}
     fn rewind(&mut self, _: GroupId) {}
-    fn forget(&mut self, _: FileId) {}
+    fn forget(&mut self, _: &dyn Fn(FileId) -> bool) {}
     fn footprint(&self) -> Footprint {
         Footprint::default()
     }

@@ -6,9 +6,9 @@
 use super::{
     Access, Course, Footprint, Kind, LoadError, PcmParameters, Prediction, Predictor, PredictorChoice,
 };
+use crate::codec::Reader;
 use crate::event::Origin;
 use crate::id::{FileId, GroupId, IdMap, ProgramId, StreamId};
-use crate::model::codec::Reader;
 
 mod trie;
 
@@ -114,8 +114,8 @@ impl Predictor for Pcm {
 
     fn rewind(&mut self, _: GroupId) {}
 
-    fn forget(&mut self, file: FileId) {
-        self.trie.forget(file);
+    fn forget(&mut self, gone: &dyn Fn(FileId) -> bool) {
+        self.trie.forget(gone);
     }
 
     fn footprint(&self) -> Footprint {

@@ -158,8 +158,14 @@ fn device(path: &Path) -> Result<(), MountError> {
 fn model_place(model: &Path, mountpoint: &Path) -> Result<(), MountError> {
     let refusal = |reason: io::Error| MountError::Model { path: model.to_owned(), reason };
     let model = std::path::absolute(model).map_err(refusal)?;
-    if model.is_dir() {
-        return Err(refusal(io::ErrorKind::IsADirectory.into()));
+    // Saving replaces what is there: that must never be a device, above all not /dev/null.
+    match fs::metadata(&model) {
+        Ok(found) if found.is_dir() => return Err(refusal(io::ErrorKind::IsADirectory.into())),
+        Ok(found) if !found.is_file() => {
+            return Err(refusal(io::Error::other("it is there, and no regular file")));
+        }
+        Err(reason) if reason.kind() != io::ErrorKind::NotFound => return Err(refusal(reason)),
+        _ => {}
     }
     let parent = model.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(refusal)?;
@@ -236,6 +242,11 @@ mod tests {
             assert!(said(model_place(&root.join(bad), &mountpoint)).contains("cannot be written"), "{bad}");
         }
         assert!(model_place(Path::new("/proc/x.model"), &mountpoint).is_err());
+        assert!(said(model_place(Path::new("/dev/null"), &mountpoint)).contains("no regular file"));
+        symlink("/dev/zero", root.join("link")).unwrap();
+        assert!(said(model_place(&root.join("link"), &mountpoint)).contains("no regular file"));
+        let long = root.join("x".repeat(300));
+        assert!(said(model_place(&long, &mountpoint)).contains("cannot be written"));
         assert!(said(model_place(&mountpoint.join("x.model"), &mountpoint)).contains("below the mountpoint"));
     }
 }

@@ -1,4 +1,4 @@
-//! Why a mount did not come about, each in a sentence that says what to do where something can be done.
+//! Why a mount did not come about, or ended before its time, each in a sentence that says what to do where something can be done.
 
 use std::io;
 use std::path::PathBuf;
@@ -89,6 +89,9 @@ pub enum MountError {
     /// The kernel, or the session, refused.
     #[error("the file system could not be mounted: {0}")]
     Session(io::Error),
+    /// The mount was there, and ended though nobody unmounted it.
+    #[error("the mount has ended before its time: {0}")]
+    Ended(io::Error),
 }
 
 fn also(fusermount: bool) -> &'static str {

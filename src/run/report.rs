@@ -1,16 +1,21 @@
 //! What `augurfs stats` is told.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::path::ChosenPath;
 use super::watching::WatchStanding;
 use crate::config::{Config, DataPath};
 use crate::engine::Snapshot;
 use crate::fuse::Passthrough;
-use crate::live::Live;
+use crate::live::{Live, Ways};
 use crate::stats::{Choice, Counters, Footprint, Memory, ModelFile, Report, Standing};
 use crate::sys::process;
+
+/// An open is judged 100 ms after it was seen: when nothing was counted for longer, all has been.
+const STILL: Duration = Duration::from_millis(150);
+/// Where opens never cease, a report is a moment's picture anyway.
+const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Puts reports together.
 pub(super) struct Reporter {
@@ -37,15 +42,30 @@ impl Reporter {
 
     /// The present standing and counts.
     pub(super) fn report(&self) -> Report {
+        self.catch_up();
         // Also brings the prefetch counters up to date.
         let snapshot = self.live.snapshot().unwrap_or_default();
         self.counters.report(self.standing(&snapshot))
+    }
+
+    /// Opens are counted a moment after they happen: waits until no more come in, or long enough.
+    fn catch_up(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut before = None;
+        while Instant::now() < deadline {
+            let seen = (self.counters.events.seen.get(), self.counters.opens.totals());
+            if before.replace(seen) == Some(seen) {
+                return;
+            }
+            std::thread::sleep(STILL);
+        }
     }
 
     fn standing(&self, snapshot: &Snapshot) -> Standing {
         Standing {
             version: env!("CARGO_PKG_VERSION").into(),
             source: self.config.source.display().to_string(),
+            source_kind: source_kind(self.live.figures().ways).into(),
             mountpoint: self.config.mountpoint.display().to_string(),
             pid: std::process::id(),
             uptime_s: self.since.elapsed().as_secs(),
@@ -78,6 +98,14 @@ impl Reporter {
             "the engine failed"
         };
         Choice { active, reason: reason.into() }
+    }
+}
+
+fn source_kind(ways: Ways) -> &'static str {
+    match ways {
+        Ways::Unknown => "unknown",
+        Ways::One => "one head",
+        Ways::Many => "many ways",
     }
 }
 

@@ -1,38 +1,54 @@
 //! A mount that is up: its threads, what it listens to, and how it comes down.
 //!
 //! What must stay true: the source is opened before anything is mounted; only our own mount is ever
-//! unmounted; teardown is in this order: no more prefetching through the mount, unmount, wait for
-//! the kernel to let go (bounded), save the model.
+//! unmounted; teardown is in this order: save the model, no more prefetching through the mount, unmount,
+//! wait for the kernel to let go; whatever hangs, all of it takes about as long as `TEARDOWN`.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded, select, tick};
+use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, bounded, select, tick};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
+use super::guardian::Guardian;
+use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
 use super::watching::watch_changes;
-use super::{MountError, check, presence};
+use super::{MountError, presence};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
 use crate::fuse::Session;
 use crate::live::control::{self, ControlGuard, Request, Response};
 use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
+use crate::model::ModelLock;
 use crate::predict::PredictorChoice;
 use crate::stats::Counters;
-use crate::sys::{memory, mountinfo};
+use crate::sys::memory;
+
+/// Everything that waits for others at the end has this long together. Service managers kill after ten seconds and more.
+const TEARDOWN: Duration = Duration::from_secs(8);
+
+/// A worker that is still in the mount after this time waits for a source that hangs.
+const HOLD: Duration = Duration::from_secs(2);
 
 /// After a busy mount was detached, its users may go on for so long; then the daemon ends.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// A mount that is being unmounted by force has gone within this time after its session ended.
+const MOMENT: Duration = Duration::from_millis(500);
+
+/// A daemon that has just been unmounted saves its model within this time, else it is not about to end.
+const SUCCESSION: Duration = Duration::from_secs(5);
 
 /// How often descriptors that were opened for a moment are looked at.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -40,16 +56,18 @@ const SWEEP: Duration = Duration::from_millis(250);
 /// A mount that is up.
 pub(super) struct Service {
     config: Config,
-    device: (u32, u32),
+    mounted: Mounted,
     mirror: Arc<Mirror>,
     live: Arc<Live>,
-    ended: Receiver<()>,
+    ended: Receiver<io::Result<()>>,
     gone: Receiver<()>,
     wishes: Receiver<Wish>,
     _signals: SignalWatch,
     _session: JoinHandle<()>,
     control: Option<ControlGuard>,
     changes: Option<ChangeWatch>,
+    _guardian: Option<Guardian>,
+    _model_lock: Option<ModelLock>,
 }
 
 impl Service {
@@ -59,106 +77,149 @@ impl Service {
     /// What made a mount impossible; nothing is left of it.
     pub(super) fn start(config: Config, predictor: PredictorChoice) -> Result<Self, MountError> {
         let (to_wishes, wishes) = bounded(8);
-        let signals = signals::watch(to_wishes.clone()).map_err(MountError::Session)?;
+        let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
+        let (model, lock) = lock_model(config.model.as_deref());
         let source = Arc::new(open_source(&config)?);
         let below = Arc::new(open_mountpoint(&config)?);
         let chosen = choose(config.path, &Allowance::at(&config.mountpoint));
+        if config.path != DataPath::Auto && config.path != chosen.path {
+            log::warn!(
+                "path={} cannot be had, {} is taken: {}",
+                config.path.as_str(),
+                chosen.path.as_str(),
+                chosen.reason
+            );
+        }
         let counters = Arc::new(Counters::default());
         let names = Arc::default();
         let live = Live::start(LiveConfig {
             source: source.clone(),
             names: Arc::clone(&names),
-            model: config.model.clone(),
+            model,
             settings: Settings { predictor, budget: config.budget.unwrap_or_else(memory::default_budget) },
             join_wait: config.join_wait,
             save_interval: config.save_interval,
             counters: counters.clone(),
         })
         .map_err(MountError::Session)?;
-        let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout)
+        let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout, !config.atime)
             .map_err(|error| MountError::Session(error.into()))?;
         let mirror = Arc::new(mirror);
         let session = Session::mount(mirror.clone(), &config, chosen.path, counters.clone())
             .map_err(MountError::Session)?;
-        let started = Started { config, chosen, mirror, live, counters, signals, wishes, to_wishes };
-        started.finish(session, &source, below)
+        // From here on an error takes the mount away again.
+        let mounted = Mounted::at(config.mountpoint.clone());
+        let started = Started { config, chosen, mirror, live, counters, signals, wishes, lock };
+        started.finish(session, mounted, &source, below)
     }
 
     /// Serves until the mount has gone.
-    pub(super) fn serve(mut self) {
+    ///
+    /// # Errors
+    /// The session with the kernel ended although nobody unmounted.
+    pub(super) fn serve(mut self) -> io::Result<()> {
         let sweep = tick(SWEEP);
-        loop {
+        let verdict = loop {
             select! {
-                recv(self.ended) -> _ => break,
-                recv(self.gone) -> _ => {
-                    self.gone = crossbeam_channel::never();
-                    self.let_go();
-                }
+                recv(self.ended) -> ended => break self.judge(ended),
+                recv(self.gone) -> _ => self.seen_to_go(),
                 recv(self.wishes) -> wish => match wish {
                     Ok(Wish::Save) => save(&self.live),
-                    Ok(Wish::Stop) | Err(_) => {
-                        self.take_down();
-                        break;
-                    }
+                    Ok(Wish::Stop) | Err(_) => break Ok(()),
                 },
                 recv(sweep) -> _ => {
                     self.mirror.sweep();
                 }
             }
-        }
+        };
         self.finish();
+        verdict
     }
 
     /// Unmounts and ends at once: nobody wants the mount.
-    pub(super) fn stop(mut self) {
-        self.take_down();
+    pub(super) fn stop(self) {
         self.finish();
     }
 
+    /// Somebody has unmounted. Our own hold on the file system goes too, so that the session ends.
+    fn seen_to_go(&mut self) {
+        self.gone = crossbeam_channel::never();
+        self.mounted.left();
+        self.let_go(Instant::now() + HOLD);
+    }
+
+    /// The session has ended: because the mount has gone, or in an error, which must not leave a dead mount behind.
+    fn judge(&mut self, ended: Result<io::Result<()>, RecvError>) -> io::Result<()> {
+        match ended.unwrap_or_else(|_| Err(io::Error::other("the session with the kernel panicked"))) {
+            // A forced unmount ends the session a moment before the mount goes.
+            Ok(()) if !self.mounted.is_there() || self.gone.recv_timeout(MOMENT).is_ok() => {
+                self.mounted.left();
+                Ok(())
+            }
+            Ok(()) => {
+                self.mounted.detach();
+                Err(io::Error::other("the connection to the kernel was cut"))
+            }
+            Err(error) => {
+                self.mounted.detach();
+                Err(error)
+            }
+        }
+    }
+
     /// Nothing of ours is on the mount from here on.
-    fn let_go(&mut self) {
-        if !self.live.detach() {
+    fn let_go(&self, deadline: Instant) {
+        if !self.live.detach(deadline) {
             log::warn!("a worker still waits for the source");
         }
     }
 
-    /// Unmounts, also when something still uses the mount, and waits for the kernel to let go.
-    fn take_down(&mut self) {
-        self.let_go();
+    /// Saves what was learned and takes everything down; then whoever waits for us may go on.
+    fn finish(mut self) {
+        let deadline = Instant::now() + TEARDOWN;
+        // What was opened last is learned too.
+        self.live.stop_watching();
+        save(&self.live);
+        self.let_go(deadline.min(Instant::now() + HOLD));
         // Only what is ours: somebody may have unmounted it and mounted something else there.
-        match mountinfo::at(&self.config.mountpoint) {
-            Ok(Some(mount)) if mount.device == self.device => self.unmount(),
-            _ => {}
+        if self.mounted.is_there() {
+            self.unmount(deadline);
         }
-        if self.ended.recv_timeout(GRACE).is_err() {
+        if matches!(
+            self.ended.recv_deadline(deadline.min(Instant::now() + GRACE)),
+            Err(RecvTimeoutError::Timeout)
+        ) {
             log::warn!("{} is still in use: its users lose it now", self.config.mountpoint.display());
         }
+        self.changes = None;
+        self.live.end(deadline);
+        self.control = None;
     }
 
-    fn unmount(&self) {
+    /// Unmounts, also when something still uses the mount.
+    fn unmount(&mut self, deadline: Instant) {
         if rustix::process::geteuid().is_root() {
-            match rustix::mount::unmount(&self.config.mountpoint, UnmountFlags::NOFOLLOW) {
+            match attempt(self.config.mountpoint.clone(), deadline) {
                 Err(Errno::BUSY) => log::warn!("{} is busy: detached", self.config.mountpoint.display()),
                 Err(error) => {
                     log::warn!("{} could not be unmounted: {error}", self.config.mountpoint.display())
                 }
-                Ok(()) => return,
+                Ok(()) => return self.mounted.left(),
             }
         }
-        if let Err(error) = check::detach(&self.config.mountpoint) {
-            log::error!("{error}");
-        }
+        self.mounted.detach();
     }
+}
 
-    /// Saves what was learned; then whoever waits for us may go on.
-    fn finish(mut self) {
-        self.let_go();
-        self.changes = None;
-        if let Err(error) = self.live.stop() {
-            log::warn!("{error}");
-        }
-        self.control = None;
-    }
+/// Unmounts in a thread of its own: the kernel writes back first what is not written yet, for which the source must answer.
+fn attempt(mountpoint: PathBuf, deadline: Instant) -> Result<(), Errno> {
+    let (tell, told) = bounded(1);
+    let unmount = move || {
+        // Nobody waits any more if it took too long.
+        let _ = tell.send(rustix::mount::unmount(&mountpoint, UnmountFlags::NOFOLLOW));
+    };
+    std::thread::Builder::new().name("unmount".into()).spawn(unmount).map_err(|_| Errno::AGAIN)?;
+    told.recv_deadline(deadline).unwrap_or(Err(Errno::TIMEDOUT))
 }
 
 /// Everything that exists before the session answers its first request.
@@ -170,17 +231,23 @@ struct Started {
     counters: Arc<Counters>,
     signals: SignalWatch,
     wishes: Receiver<Wish>,
-    to_wishes: Sender<Wish>,
+    lock: Option<ModelLock>,
 }
 
 impl Started {
-    fn finish(self, session: Session, source: &OwnedFd, below: Arc<OwnedFd>) -> Result<Service, MountError> {
-        let Started { config, chosen, mirror, live, counters, signals, wishes, to_wishes } = self;
-        let place = mountinfo::at(&config.mountpoint).ok().flatten();
-        let device = place.map(|mount| mount.device).ok_or_else(|| {
-            MountError::Session(io::Error::other("the new mount is not in /proc/self/mountinfo"))
-        })?;
+    fn finish(
+        self,
+        session: Session,
+        mounted: Mounted,
+        source: &OwnedFd,
+        below: Arc<OwnedFd>,
+    ) -> Result<Service, MountError> {
+        let Started { config, chosen, mirror, live, counters, signals, wishes, lock } = self;
+        let device = mounted.device().map_err(MountError::Session)?;
         mirror.cover(device, below);
+        let guardian = Guardian::post(&config.mountpoint, device)
+            .inspect_err(|error| log::warn!("nobody will unmount if this process is killed: {error}"))
+            .ok();
         mirror.connect(session.kernel()).map_err(MountError::Session)?;
         let passthrough = session.passthrough();
         // Before the first answer: what is told from now on is watched.
@@ -189,11 +256,8 @@ impl Started {
         let session = std::thread::Builder::new()
             .name("session".into())
             .spawn(move || {
-                if let Err(error) = session.run() {
-                    log::error!("the session with the kernel ended: {error}");
-                }
                 // The other side waits for this, or has gone.
-                let _ = to_ended.send(());
+                let _ = to_ended.send(session.run());
             })
             .map_err(MountError::Session)?;
         let (to_gone, gone) = bounded(1);
@@ -202,10 +266,10 @@ impl Started {
             attach(&config, &mirror, &live);
         }
         let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters);
-        let control = listen(device, reporter, live.clone(), to_wishes);
+        let control = listen(device, reporter);
         Ok(Service {
             config,
-            device,
+            mounted,
             mirror,
             live,
             ended,
@@ -215,6 +279,8 @@ impl Started {
             _session: session,
             control,
             changes,
+            _guardian: guardian,
+            _model_lock: lock,
         })
     }
 }
@@ -248,23 +314,9 @@ fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
 }
 
 /// Answers on the control socket.
-fn listen(
-    device: (u32, u32),
-    reporter: Reporter,
-    live: Arc<Live>,
-    wishes: Sender<Wish>,
-) -> Option<ControlGuard> {
+fn listen(device: (u32, u32), reporter: Reporter) -> Option<ControlGuard> {
     let answer = move |request| match request {
         Request::Stats => Response::Stats { report: Box::new(reporter.report()) },
-        Request::Save => match live.save() {
-            Ok(()) => Response::Done,
-            Err(error) => Response::Error { message: error.to_string() },
-        },
-        Request::Unmount => {
-            // A full channel holds a wish to stop already.
-            let _ = wishes.try_send(Wish::Stop);
-            Response::Done
-        }
     };
     control::own_socket(device)
         .and_then(|path| control::serve(&path, answer))
@@ -276,4 +328,32 @@ fn save(live: &Live) {
     if let Err(error) = live.save() {
         log::warn!("{error}");
     }
+}
+
+/// Where the knowledge of a predictor is kept: that of one is of no use to another, and must not be
+/// overwritten by it. None learns nothing.
+pub(super) fn model_for(model: Option<PathBuf>, predictor: PredictorChoice) -> Option<PathBuf> {
+    match predictor {
+        PredictorChoice::None => None,
+        PredictorChoice::Match => model,
+        PredictorChoice::Pcm(_) => model.map(|model| {
+            let mut path = model.into_os_string();
+            path.push(".pcm");
+            path.into()
+        }),
+    }
+}
+
+/// Makes sure that nobody else saves the model. Without that what is learned stays in memory.
+fn lock_model(model: Option<&Path>) -> (Option<PathBuf>, Option<ModelLock>) {
+    let Some(model) = model else { return (None, None) };
+    match ModelLock::take(model, SUCCESSION) {
+        Ok(Some(lock)) => return (Some(model.to_owned()), Some(lock)),
+        Ok(None) => log::warn!(
+            "another mount uses the model {}: what this one learns is not kept; give it another with -o model=PATH",
+            model.display()
+        ),
+        Err(error) => log::warn!("the model {} is not used: it cannot be locked: {error}", model.display()),
+    }
+    (None, None)
 }

@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(10);
 /// Working off the reports of a storm of opens takes no longer, even on a busy machine.
 const REPORTS: Duration = Duration::from_millis(500);
+/// Looking through all processes takes some milliseconds.
+const LOOK: Duration = Duration::from_secs(1);
 /// Names in the sentence about a busy mount.
 const MOST_NAMES: usize = 3;
 
@@ -125,7 +127,18 @@ fn detach_as_user(path: &Path) -> Result<(), UnmountError> {
 }
 
 fn busy(path: &Path) -> UnmountError {
-    UnmountError::Busy { path: path.to_owned(), holders: process::holders(path).unwrap_or_default() }
+    UnmountError::Busy { path: path.to_owned(), holders: holders(path) }
+}
+
+/// Who uses it, apart from its own daemon. Looking at a process may hang: then nobody is named.
+fn holders(path: &Path) -> Vec<process::Holder> {
+    let (to, from) = std::sync::mpsc::channel();
+    let asked = path.to_owned();
+    let daemon = control::find(path).ok().and_then(|(_, socket)| daemon_at(&socket?));
+    std::thread::spawn(move || to.send(process::holders(&asked).unwrap_or_default()));
+    let mut holders = from.recv_timeout(LOOK).unwrap_or_default();
+    holders.retain(|holder| Some(holder.pid) != daemon);
+    holders
 }
 
 fn users(holders: &[process::Holder]) -> String {

@@ -72,7 +72,13 @@ pub struct PrefetchCounts {
     /// Files that nobody wanted.
     pub files_wasted: Count,
     /// Files brought in that still wait for their use.
-    pub armed: Count,
+    pub files_waiting: Count,
+    /// Jobs that failed: their file has gone or may not be read.
+    pub failed: Count,
+    /// Requests that waited for a job, and got what they wanted.
+    pub joined: Count,
+    /// Requests that waited for a job in vain.
+    pub join_timeouts: Count,
 }
 
 impl Counters {
@@ -131,7 +137,8 @@ impl Counters {
 }
 
 impl OpenCounts {
-    fn totals(&self) -> Opens {
+    /// Their numbers now.
+    pub fn totals(&self) -> Opens {
         let (hit, partial, miss) = (self.hit.get(), self.partial.get(), self.miss.get());
         Opens { total: self.unknown.get() + hit + partial + miss, hit, partial, miss }
     }
@@ -150,7 +157,10 @@ impl PrefetchCounts {
             files_in_time: self.files_in_time.get(),
             files_late: self.files_late.get(),
             files_wasted: self.files_wasted.get(),
-            armed: self.armed.get(),
+            files_waiting: self.files_waiting.get(),
+            failed: self.failed.get(),
+            joined: self.joined.get(),
+            join_timeouts: self.join_timeouts.get(),
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct Standing {
     pub version: String,
     /// The directory mirrored.
     pub source: String,
+    /// How it serves requests, as far as measured: `one head`, `many ways`, or `unknown`.
+    pub source_kind: String,
     /// Where it is mounted.
     pub mountpoint: String,
     /// The daemon's process.
@@ -152,7 +154,13 @@ pub struct Prefetch {
     /// Files nobody wanted.
     pub files_wasted: u64,
     /// Files that still wait for their use.
-    pub armed: u64,
+    pub files_waiting: u64,
+    /// Jobs that failed: their file has gone or may not be read.
+    pub failed: u64,
+    /// Requests that waited for a job, and got what they wanted.
+    pub joined: u64,
+    /// Requests that waited for a job in vain.
+    pub join_timeouts: u64,
 }
 
 /// Opens by one program.

@@ -108,7 +108,7 @@ fn fate(f: &mut Formatter<'_>, p: &Prefetch) -> fmt::Result {
     for (name, files, bytes) in rows {
         writeln!(f, "  {name:<12} {files:>8} {:>9}", show_bytes(bytes))?;
     }
-    writeln!(f, "  {:<12} {:>8}", "waiting", p.armed)?;
+    writeln!(f, "  {:<12} {:>8}", "waiting", p.files_waiting)?;
     writeln!(f, "  {:<12} {:>8} {:>9}", "on the way", "", show_bytes(p.in_flight_bytes))
 }
 

@@ -18,22 +18,23 @@ fn content(number: usize) -> Vec<u8> {
 #[test]
 fn sixty_four_readers_at_once_each_get_their_file() {
     const READERS: usize = 64;
+    let contents: Vec<_> = (0..READERS).map(content).collect();
     for path in PATHS {
         let scratch = Scratch::new();
-        for number in 0..READERS {
-            scratch.write(&format!("d{}/f{number}", number % 8), content(number));
+        for (number, content) in contents.iter().enumerate() {
+            scratch.write(&format!("d{}/f{number}", number % 8), content);
         }
         let mount = scratch.mount(path).start();
         let start = Barrier::new(READERS);
         std::thread::scope(|scope| {
             for number in 0..READERS {
-                let (mount, start) = (&mount, &start);
+                let (mount, start, contents) = (&mount, &start, &contents);
                 scope.spawn(move || {
                     start.wait();
                     for other in 0..READERS {
                         let number = (number + other) % READERS;
                         let read = fs::read(mount.join(format!("d{}/f{number}", number % 8))).unwrap();
-                        assert!(read == content(number), "file {number} on {path}");
+                        assert!(read == contents[number], "file {number} on {path}");
                     }
                 });
             }

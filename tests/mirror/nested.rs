@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::mount::process::sh;
 use crate::mount::scratch::Scratch;
-use crate::mount::{Mount, PATHS};
+use crate::mount::{Mount, PATHS, wait_for};
 
 #[test]
 fn a_directory_mounted_over_itself_is_the_same_directory() {
@@ -109,5 +110,31 @@ fn a_file_system_mounted_inside_the_source_is_part_of_the_tree() {
         assert_eq!(fs::read_to_string(tmpfs.0.join("new")).unwrap(), "through the mount");
         let across = fs::hard_link(mount.join("outer-1"), mount.join("inner/link")).unwrap_err();
         assert_eq!(across.raw_os_error(), Some(libc::EXDEV), "{path}");
+    }
+}
+
+#[test]
+fn a_file_system_mounted_inside_the_source_can_be_unmounted_again() {
+    for path in PATHS {
+        let scratch = Scratch::new();
+        let inner = scratch.source().join("inner");
+        let tmpfs = Tmpfs::at(&inner);
+        fs::create_dir(inner.join("dir")).unwrap();
+        fs::write(inner.join("dir/file"), "inside").unwrap();
+        let mount = scratch.mount(path).start();
+        assert_eq!(sh(mount.point(), "cat inner/dir/file"), "inside", "{path}");
+        // By now the mirror has let go of it. What was open before is found by its handle though it was moved.
+        std::thread::sleep(Duration::from_millis(200));
+        let mut open = fs::File::open(mount.join("inner/dir/file")).unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        fs::rename(inner.join("dir"), inner.join("moved")).unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut open, &mut text).unwrap();
+        assert_eq!(text, "inside", "{path}");
+        assert_eq!(open.metadata().unwrap().len(), 6, "{path}");
+        drop(open);
+        wait_for(&format!("the file system inside to be free on {path}"), || {
+            rustix::mount::unmount(&tmpfs.0, UnmountFlags::empty()).is_ok().then_some(())
+        });
     }
 }

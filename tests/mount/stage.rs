@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use augurfs::sys::cachestat;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
@@ -94,6 +95,20 @@ impl Stage {
     /// Is all of it in memory: in the source's pages, or in those of the mount?
     pub fn resident(&self, eye: &Eye, file: &str) -> bool {
         eye.places(self).any(|root| all_cached(&root.join(file)))
+    }
+
+    /// Waits until each of these has been resident: the machine may take memory back meanwhile.
+    ///
+    /// # Panics
+    /// When they do not become so; with what is missing.
+    pub fn await_all(&self, mount: &Mount, eye: &Eye, files: &[String]) {
+        let start = Instant::now();
+        let mut missing: Vec<_> = files.iter().collect();
+        while !missing.is_empty() {
+            assert!(start.elapsed() < PATIENCE, "not brought: {missing:?}; {}", mount.stats());
+            missing.retain(|file| !self.resident(eye, file));
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// As `resident`, but is any of it?

@@ -1,5 +1,7 @@
-//! Kills a daemon that has lived too long, so that whoever waits for it gets an error instead of waiting for ever.
+//! What keeps tests from waiting for ever: a watchdog that kills a daemon that has lived too long, so that whoever waits for it
+//! gets an error, and a word for threads that work until they are told to stop.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -26,5 +28,15 @@ impl Watchdog {
     /// The process has ended, or will.
     pub fn stand_down(&mut self) {
         self.0 = None;
+    }
+}
+
+/// Tells threads to stop when it goes, also when a test fails.
+#[derive(Debug)]
+pub struct Stop<'a>(pub &'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }

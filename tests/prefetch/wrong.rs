@@ -29,9 +29,12 @@ fn what_nobody_wants_is_given_up_and_told() {
         let stats = mount.stats();
         let fate = |name: &str| stats["prefetch"][name].as_u64().unwrap();
         assert!(brought <= FILES as u64 / 2, "{path}: {stats}");
-        let fates = fate("files_in_time") + fate("files_late") + fate("files_wasted") + fate("armed");
+        let fates = fate("files_in_time") + fate("files_late") + fate("files_wasted") + fate("files_waiting");
         assert_eq!(fates, fate("files"), "{path}: {stats}");
-        assert!(fate("files_wasted") + fate("armed") > 0, "{path}: nobody used what was brought: {stats}");
+        assert!(
+            fate("files_wasted") + fate("files_waiting") > 0,
+            "{path}: nobody used what was brought: {stats}"
+        );
         mount.unmount();
     }
 }

@@ -6,8 +6,8 @@
 use super::super::Kind;
 use super::contexts::Contexts;
 use super::log::{Item, Log};
+use crate::codec::{CodecError, Reader, put_varint, unzigzag, zigzag};
 use crate::id::{FileId, IdMap};
-use crate::model::codec::{CodecError, Reader, put_varint, unzigzag, zigzag};
 
 /// Most contexts that can stand at one entry: last three, last two, start. Re-uses of a position by
 /// different streams cannot add more, as an entry belongs to one access.

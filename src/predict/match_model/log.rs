@@ -115,9 +115,9 @@ impl Log {
         fits
     }
 
-    /// Blots out every entry about the file.
-    pub(super) fn forget(&mut self, file: FileId) {
-        for entry in self.entries.iter_mut().filter(|entry| entry.item.file() == file) {
+    /// Blots out every entry about these files.
+    pub(super) fn forget(&mut self, gone: &dyn Fn(FileId) -> bool) {
+        for entry in self.entries.iter_mut().filter(|entry| gone(entry.item.file())) {
             entry.item = Item::new(FileId(FORGOTTEN), entry.item.kind());
         }
     }
@@ -172,7 +172,7 @@ mod tests {
         assert!(log.upgrade(at, Item::new(FileId(3), Kind::Open)));
         assert!(!log.upgrade(at, Item::new(FileId(3), Kind::List)));
         assert_eq!(log.get(at).unwrap().item.kind(), Kind::Open);
-        log.forget(FileId(3));
+        log.forget(&|file| file == FileId(3));
         assert!(log.get(at).unwrap().item.forgotten());
     }
 }

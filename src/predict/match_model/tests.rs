@@ -187,7 +187,7 @@ fn a_look_up_followed_by_an_open_is_one_entry() {
 fn a_forgotten_file_is_not_predicted() {
     let mut bench = Bench::new();
     bench.run(1, 1, 0..10);
-    bench.model.forget(FileId(4));
+    bench.model.forget(&|file| file == FileId(4));
     let tar = bench.process(None, 1, 2);
     bench.open(tar, 0);
     assert_eq!(bench.ahead(2), [1, 2, 3, 5, 6, 7, 8, 9]);

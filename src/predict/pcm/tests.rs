@@ -84,7 +84,7 @@ fn a_forgotten_file_is_nowhere() {
     let mut pcm = begun(100, 2, 0.1);
     letters(&mut pcm, "ABCABCABC");
     let before = pcm.footprint().nodes;
-    pcm.forget(FileId(u32::from(b'B')));
+    pcm.forget(&|file| file == FileId(u32::from(b'B')));
     assert_eq!(partition(&pcm, 'A'), "A:3");
     assert_eq!(partition(&pcm, 'B'), "");
     assert!(pcm.footprint().nodes < before);

@@ -4,8 +4,8 @@
 //! parent, when a halving came between the two counts); a partition never has more nodes than allowed;
 //! its root is never freed.
 
+use crate::codec::{CodecError, Reader, put_varint};
 use crate::id::{FileId, IdMap};
-use crate::model::codec::{CodecError, Reader, put_varint};
 
 const NIL: u32 = u32::MAX;
 
@@ -92,16 +92,20 @@ impl Trie {
         }
     }
 
-    /// Takes out the file's partition, and its node wherever it follows others.
-    pub(super) fn forget(&mut self, file: FileId) {
-        if let Some(partition) = self.partitions.remove(&file) {
-            self.release(partition.root);
-        }
-        let owners: Vec<FileId> = self.partitions.keys().copied().collect();
+    /// Takes out the files' partitions, and their nodes wherever they follow others.
+    pub(super) fn forget(&mut self, gone: &dyn Fn(FileId) -> bool) {
+        let mut owners: Vec<FileId> = self.partitions.keys().copied().collect();
+        // Where new nodes will be must not depend on the order of a table.
+        owners.sort_unstable();
         for owner in owners {
             let root = self.partitions[&owner].root;
-            let freed = self.prune(root, &|node| node.file == file);
-            self.shrink(owner, freed);
+            if gone(owner) {
+                self.partitions.remove(&owner);
+                self.release(root);
+            } else {
+                let freed = self.prune(root, &|node| gone(node.file));
+                self.shrink(owner, freed);
+            }
         }
     }
 

@@ -1,0 +1,65 @@
+//! Answers that open a file: under which flags, and with which backing.
+
+use fuser::{FileHandle, FopenFlags, Generation, ReplyCreate, ReplyOpen};
+use rustix::fs::OFlags;
+
+use super::backing::Backings;
+use super::convert::{errno, file_attr};
+use crate::mirror::{Entry, Opened, Result};
+
+/// Answers an open of `nodeid` that asked for `flags`.
+pub(crate) fn opened(
+    reply: ReplyOpen,
+    result: Result<Opened>,
+    nodeid: u64,
+    flags: OFlags,
+    backings: &Backings,
+) {
+    let opened = match result {
+        Ok(opened) => opened,
+        Err(error) => return reply.error(errno(error)),
+    };
+    let backing = backings.open(nodeid, || reply.open_backing(&*opened.fd));
+    let flags = open_flags(flags, &opened, backing.is_some());
+    let handle = FileHandle(opened.handle);
+    match backing {
+        Some(id) => reply.opened_passthrough(handle, flags, &id),
+        None => reply.opened(handle, flags),
+    }
+}
+
+/// Answers the making of a file that was opened with `flags`. Without a handle nothing is counted as
+/// open, for nothing will be released.
+pub(crate) fn created(
+    reply: ReplyCreate,
+    result: Result<(Entry, Opened)>,
+    flags: OFlags,
+    backings: &Backings,
+) {
+    let (entry, opened) = match result {
+        Ok(made) => made,
+        Err(error) => return reply.error(errno(error)),
+    };
+    let backing = match opened.handle {
+        0 => None,
+        _ => backings.open(entry.attr.ino, || reply.open_backing(&*opened.fd)),
+    };
+    let (attr, generation) = (file_attr(&entry.attr), Generation(entry.generation));
+    let flags = open_flags(flags, &opened, backing.is_some());
+    let (ttl, handle) = (&entry.fresh.entry, FileHandle(opened.handle));
+    match backing {
+        Some(id) => reply.created_passthrough(ttl, &attr, generation, handle, flags, &id),
+        None => reply.created(ttl, &attr, generation, handle, flags),
+    }
+}
+
+/// How the kernel shall treat an open file. Without a flush, closing a file costs no request; who
+/// wrote may want to hear of an error.
+fn open_flags(asked: OFlags, opened: &Opened, passthrough: bool) -> FopenFlags {
+    let reads = asked & OFlags::RWMODE == OFlags::RDONLY;
+    let mut flags = if reads { FopenFlags::FOPEN_NOFLUSH } else { FopenFlags::empty() };
+    if opened.unchanged && !passthrough {
+        flags |= FopenFlags::FOPEN_KEEP_CACHE;
+    }
+    flags
+}
