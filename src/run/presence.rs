@@ -21,7 +21,7 @@ use crate::sys::mountinfo;
 pub(super) fn watch(device: (u32, u32), gone: Sender<()>) -> io::Result<()> {
     let table = File::open("/proc/self/mountinfo")?;
     thread::Builder::new().name("mounts".into()).spawn(move || {
-        while is_there(device) {
+        while shows(&table, device) {
             let mut fds = [PollFd::new(&table, PollFlags::PRI)];
             if let Err(error) = poll(&mut fds, None)
                 && error != rustix::io::Errno::INTR
@@ -36,7 +36,9 @@ pub(super) fn watch(device: (u32, u32), gone: Sender<()>) -> io::Result<()> {
     Ok(())
 }
 
-/// Is a file system with this device number mounted anywhere we can see?
-pub(super) fn is_there(device: (u32, u32)) -> bool {
-    mountinfo::read().is_ok_and(|mounts| mounts.iter().any(|mount| mount.device == device))
+/// Does the table show a mount with this device number? Also when it cannot be read: that says nothing of mounts.
+/// Read through the descriptor that is there, for when no other can be had.
+fn shows(table: &File, device: (u32, u32)) -> bool {
+    let mounts = mountinfo::read_from(table);
+    mounts.map_or(true, |mounts| mounts.iter().any(|mount| mount.device == device))
 }

@@ -1,8 +1,8 @@
 //! What is mounted where, from /proc/self/mountinfo. Reading it asks no file system anything, so it cannot hang.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +34,17 @@ impl Mount {
 /// /proc is not there.
 pub fn read() -> io::Result<Vec<Mount>> {
     Ok(parse(&fs::read("/proc/self/mountinfo")?))
+}
+
+/// As `read`, from a `table` opened before: needs no descriptor.
+///
+/// # Errors
+/// What seek(2) and read(2) give.
+pub fn read_from(mut table: &File) -> io::Result<Vec<Mount>> {
+    table.rewind()?;
+    let mut text = Vec::new();
+    table.read_to_end(&mut text)?;
+    Ok(parse(&text))
 }
 
 /// The mount at `point`; where several lie on top of each other, the one on top.
