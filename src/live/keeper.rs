@@ -104,6 +104,7 @@ impl Keeper {
             log::info!("the model was made by predictor {}: its history is left aside", learned.predictor);
         }
         engine.forget_nameless(&names.reuse());
+        log::info!("the model knows {} names", names.len());
         *self.names.lock() = names;
         *self.programs.lock() = programs;
         Ok(())
@@ -119,6 +120,7 @@ impl Keeper {
         self.programs.lock().save(&mut programs);
         let bytes = model::encode(&names, &programs, &learned);
         model::store(path, &bytes).map_err(|error| SaveError::Write { path: path.clone(), error })?;
+        log::info!("saved {} bytes to {}", bytes.len(), path.display());
         *self.saved_at.lock() =
             SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
         Ok(())

@@ -268,6 +268,12 @@ impl Started {
         if chosen.path == DataPath::Resident {
             attach(&config, &mirror, &live);
         }
+        log::info!(
+            "{} is mounted, path {}: {}",
+            config.mountpoint.display(),
+            chosen.path.as_str(),
+            chosen.reason
+        );
         let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters);
         let control = listen(device, reporter);
         Ok(Service {

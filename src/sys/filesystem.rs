@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 /// File systems that keep their data on this machine, by the magic numbers of statfs(2): they answer
 /// from memory what is in memory, and nobody changes them but through this kernel.
-const LOCAL: [u64; 14] = [
+const LOCAL: [u64; 12] = [
     0xEF53,      // ext2, ext3, ext4
     0x5846_5342, // xfs
     0x9123_683E, // btrfs
@@ -16,8 +16,6 @@ const LOCAL: [u64; 14] = [
     0xCA45_1A4E, // bcachefs
     0x7371_7368, // squashfs
     0xE0F5_E1E2, // erofs
-    0x4D44,      // fat
-    0x2011_BAB0, // exfat
     0x9660,      // iso9660
 ];
 
