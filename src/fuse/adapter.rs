@@ -301,10 +301,6 @@ impl Filesystem for Adapter {
         self.desk.defer(Op::Readdirplus, (), work, |(), _| ());
     }
 
-    fn releasedir(&self, _: &Request, _: INodeNo, _: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
-        self.desk.at_once(Op::Releasedir, || reply.ok());
-    }
-
     fn fsyncdir(&self, _: &Request, ino: INodeNo, _: FileHandle, datasync: bool, reply: ReplyEmpty) {
         self.desk.defer(Op::Fsyncdir, reply, move |m| m.fsyncdir(ino.0, datasync), replies::empty);
     }
