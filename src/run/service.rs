@@ -248,32 +248,19 @@ impl Started {
         let Started { config, chosen, mirror, live, counters, signals, wishes, lock } = self;
         let device = mounted.device().map_err(MountError::Session)?;
         mirror.cover(device, below);
-        let guardian = Guardian::post(&config.mountpoint, device)
-            .inspect_err(|error| log::warn!("nobody will unmount if this process is killed: {error}"))
-            .ok();
+        let guardian = guard(&config, device);
         mirror.connect(session.kernel()).map_err(MountError::Session)?;
         let passthrough = session.passthrough();
         // Before the first answer: what is told from now on is watched.
         let (changes, watch) = watch_changes(&config, &mirror, source);
-        let (to_ended, ended) = bounded(1);
-        let session = std::thread::Builder::new()
-            .name("session".into())
-            .spawn(move || {
-                // The other side waits for this, or has gone.
-                let _ = to_ended.send(session.run());
-            })
-            .map_err(MountError::Session)?;
+        let (session, ended) = answer(session).map_err(MountError::Session)?;
         let (to_gone, gone) = bounded(1);
         presence::watch(device, to_gone).map_err(MountError::Session)?;
         if chosen.path == DataPath::Resident {
             attach(&config, &mirror, &live);
         }
-        log::info!(
-            "{} is mounted, path {}: {}",
-            config.mountpoint.display(),
-            chosen.path.as_str(),
-            chosen.reason
-        );
+        let place = config.mountpoint.display();
+        log::info!("{place} is mounted, path {}: {}", chosen.path.as_str(), chosen.reason);
         let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters);
         let control = listen(device, reporter);
         Ok(Service {
@@ -292,6 +279,23 @@ impl Started {
             _model_lock: lock,
         })
     }
+}
+
+/// Has the mount taken away if this process is killed.
+fn guard(config: &Config, device: (u32, u32)) -> Option<Guardian> {
+    Guardian::post(&config.mountpoint, device)
+        .inspect_err(|error| log::warn!("nobody will unmount if this process is killed: {error}"))
+        .ok()
+}
+
+/// Answers requests from now on. What comes out at the end is how the session ended.
+fn answer(session: Session) -> io::Result<(JoinHandle<()>, Receiver<io::Result<()>>)> {
+    let (to, ended) = bounded(1);
+    let run = move || {
+        // The other side waits for this, or has gone.
+        let _ = to.send(session.run());
+    };
+    Ok((std::thread::Builder::new().name("session".into()).spawn(run)?, ended))
 }
 
 fn open_source(config: &Config) -> Result<OwnedFd, MountError> {
