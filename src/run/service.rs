@@ -48,7 +48,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const MOMENT: Duration = Duration::from_millis(500);
 
 /// A daemon that has just been unmounted saves its model within this time, else it is not about to end.
-const SUCCESSION: Duration = Duration::from_secs(5);
+const SUCCESSION: Duration = Duration::from_secs(2);
 
 /// How often descriptors that were opened for a moment are looked at.
 const SWEEP: Duration = Duration::from_millis(250);
