@@ -74,6 +74,7 @@ impl Drop for Stage {
     fn drop(&mut self) {
         // The model may not have come into being; what cannot be removed stays empty or mounted, for the user to see.
         let _ = fs::remove_file(self.model());
+        let _ = fs::remove_file(self.model().with_extension("model.lock"));
         let _ = fs::remove_dir(&self.mountpoint);
         let _ = fs::remove_dir(&self.source);
         if let Err(e) = fs::remove_dir(&self.root) {
