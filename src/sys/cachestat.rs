@@ -57,6 +57,9 @@ pub fn page_size() -> u64 {
     rustix::param::page_size() as u64
 }
 
+/// More is not looked at by mincore, which needs a byte for each page: 256 KiB for this much.
+const MINCORE_MOST: u64 = 1 << 30;
+
 /// The kernel's `struct cachestat`: five counts of pages.
 #[repr(C)]
 #[derive(Default)]
@@ -85,6 +88,9 @@ fn by_cachestat(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<u64> 
 /// The kernel answers "all there" to a caller who neither owns nor may write the file: such a
 /// caller learns nothing, and asks for nothing.
 fn by_mincore(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<u64> {
+    if len > MINCORE_MOST {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
     let map = Map::of(file, offset, len)?;
     let mut pages = vec![0_u8; len.div_ceil(page_size()) as usize];
     // SAFETY: the mapping covers `len` bytes and lives to the end of this function; `pages` has a
