@@ -28,12 +28,30 @@ impl Mount {
     }
 }
 
+const TABLE: &str = "/proc/self/mountinfo";
+/// Where mounts never cease to come and go, the last reading has to do.
+const ATTEMPTS: usize = 8;
+
 /// All mounts we can see, in the order of mounting.
 ///
 /// # Errors
 /// /proc is not there.
 pub fn read() -> io::Result<Vec<Mount>> {
-    Ok(parse(&fs::read("/proc/self/mountinfo")?))
+    Ok(parse(&steady()?))
+}
+
+/// The table as it was at one moment. The kernel gives it out in pieces, and while mounts come and go
+/// between two of them others may be passed over: two equal readings are believed.
+fn steady() -> io::Result<Vec<u8>> {
+    let mut before = fs::read(TABLE)?;
+    for _ in 0..ATTEMPTS {
+        let now = fs::read(TABLE)?;
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    Ok(before)
 }
 
 /// As `read`, from a `table` opened before: needs no descriptor.
