@@ -28,7 +28,6 @@ impl Mount {
     }
 }
 
-const TABLE: &str = "/proc/self/mountinfo";
 /// Where mounts never cease to come and go, the last reading has to do.
 const ATTEMPTS: usize = 8;
 
@@ -37,15 +36,15 @@ const ATTEMPTS: usize = 8;
 /// # Errors
 /// /proc is not there.
 pub fn read() -> io::Result<Vec<Mount>> {
-    Ok(parse(&steady()?))
+    Ok(parse(&steady(|| fs::read("/proc/self/mountinfo"))?))
 }
 
 /// The table as it was at one moment. The kernel gives it out in pieces, and while mounts come and go
 /// between two of them others may be passed over: two equal readings are believed.
-fn steady() -> io::Result<Vec<u8>> {
-    let mut before = fs::read(TABLE)?;
+fn steady(mut read: impl FnMut() -> io::Result<Vec<u8>>) -> io::Result<Vec<u8>> {
+    let mut before = read()?;
     for _ in 0..ATTEMPTS {
-        let now = fs::read(TABLE)?;
+        let now = read()?;
         if now == before {
             break;
         }
@@ -59,9 +58,12 @@ fn steady() -> io::Result<Vec<u8>> {
 /// # Errors
 /// What seek(2) and read(2) give.
 pub fn read_from(mut table: &File) -> io::Result<Vec<Mount>> {
-    table.rewind()?;
-    let mut text = Vec::new();
-    table.read_to_end(&mut text)?;
+    let text = steady(|| {
+        table.rewind()?;
+        let mut text = Vec::new();
+        table.read_to_end(&mut text)?;
+        Ok(text)
+    })?;
     Ok(parse(&text))
 }
 
@@ -125,6 +127,13 @@ fn octal(escape: &[u8]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_that_changed_meanwhile_is_read_again() {
+        let mut readings = ["half", "whole", "whole", "later"].into_iter();
+        let text = steady(|| Ok(readings.next().unwrap().into())).unwrap();
+        assert_eq!((text, readings.next()), (b"whole".to_vec(), Some("later")));
+    }
 
     const SAMPLE: &[u8] = b"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n\
         40 22 0:51 / /mnt/a\\040b\\134c rw,nosuid shared:7 master:2 - fuse.augurfs /srv/x\\012y rw,user_id=1000,group_id=0\n\
