@@ -1,7 +1,7 @@
 //! A thread that follows a queue of fanotify reports.
 //!
 //! What must stay true: after a quiet time the first report is handled at once, because its process
-//! may be gone soon; in a storm or a rush of reports the thread wakes once a millisecond or two and not once a report;
+//! may be gone soon; in a storm or a rush of reports that may wait the thread wakes once a millisecond or two and not once a report;
 //! it ends when its `Follower` is dropped; when it ends earlier, its reader is told.
 
 use std::io;
@@ -35,6 +35,12 @@ pub(crate) trait Reader: Send + 'static {
     /// When `drain` is to be called at the latest, though there may be nothing to read.
     fn due(&self) -> Option<Instant> {
         None
+    }
+
+    /// May reports wait for a moment, so that several are read at one waking? Not where somebody may see
+    /// old data meanwhile.
+    fn may_wait(&self) -> bool {
+        false
     }
 
     /// No report will be read any more, by an error or a panic. Not told when the `Follower` is dropped.
@@ -101,9 +107,9 @@ fn follow(stop: &OwnedFd, reports: &mut Reports, reader: &mut impl Reader) -> io
         while last > 0 {
             last = reader.drain(reports)?;
         }
-        if storm {
+        if storm && reader.may_wait() {
             std::thread::sleep(PAUSE);
-        } else if rush {
+        } else if rush && reader.may_wait() {
             std::thread::sleep(NAP);
         }
     }

@@ -46,6 +46,10 @@ struct Watcher {
 }
 
 impl Reader for Watcher {
+    fn may_wait(&self) -> bool {
+        true
+    }
+
     fn drain(&mut self, reports: &mut Reports) -> io::Result<usize> {
         let mut batch = std::mem::take(&mut self.batch);
         reports.read_opens(&mut batch)?;
