@@ -174,10 +174,13 @@ fn a_killed_daemon_frees_the_mountpoint() {
     let scratch = Scratch::new();
     for path in PATHS {
         let mut mount = scratch.mount(path).start();
+        let device = mount.device();
         mount.signal(Signal::KILL);
         mount.wait_for_end();
         wait_for(&format!("the mountpoint on {path}"), || (!mount.is_mounted()).then_some(()));
         fs::read_dir(mount.point()).unwrap();
+        let socket = augurfs::live::control::own_socket(device).unwrap();
+        assert!(!socket.exists(), "{path}");
     }
 }
 

@@ -8,6 +8,7 @@
 //! What must stay true: it acts only on a mount with the device number it was told, and only when
 //! its daemon is gone; it holds nothing of the mount open; it ends when the daemon ends.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -22,6 +23,7 @@ use signal_hook::iterator::Signals;
 
 use super::check;
 use super::daemon::own_program;
+use crate::live::control;
 use crate::sys::mountinfo;
 
 /// Tells a process that it is a guardian: `DAEMON MAJOR MINOR`. The mountpoint is its argument.
@@ -117,8 +119,13 @@ impl Order {
         Ok(from.recv().unwrap_or(true))
     }
 
-    /// Takes away every mount with the device number that we can see.
+    /// Takes away the daemon's socket, and every mount with the device number that we can see.
     fn take_away(&self, place: &Path) {
+        // First, while nobody else can have the device number, and with it this name.
+        if let Ok(socket) = control::own_socket(self.device) {
+            // It may not have come into being.
+            let _ = fs::remove_file(socket);
+        }
         let mounts = mountinfo::read().unwrap_or_default();
         let ours = mounts.into_iter().rev().filter(|mount| mount.device == self.device);
         for point in ours.map(|mount| mount.point) {
