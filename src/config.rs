@@ -24,7 +24,7 @@ use std::time::Duration;
 /// How a file's bytes reach the application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataPath {
-    /// Chosen at mount time from privilege, kernel and source.
+    /// Chosen at mount time from privilege and kernel.
     #[default]
     Auto,
     /// Opens never reach the daemon; names, attributes and data stay in the mount's own caches.

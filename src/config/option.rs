@@ -59,7 +59,7 @@ pub static OPTIONS: &[MountOption] = &[
     option(
         "path",
         "auto",
-        "how data reaches the application; auto picks by privilege, kernel and source",
+        "how data reaches the application; auto picks by privilege and kernel",
         Kind::Word(&["auto", "resident", "passthrough", "plain"], |c, word| c.path = data_path(word)),
     ),
     option(
