@@ -11,15 +11,17 @@ use crate::clock::Micros;
 use crate::event::{AccessEvent, Op, Origin, Residency};
 use crate::id::{FileId, GroupId, JobId, ProgramId, StreamId};
 use crate::plan::Planner;
-use crate::predict::{Access, Kind, LoadError, Predictor, PredictorChoice};
+use crate::predict::{Access, Kind, LoadError, Prediction, Predictor, PredictorChoice};
 use crate::stream::{Stream, Streams};
 
 mod snapshot;
+mod step;
 
 pub use crate::event::Facts;
 pub use crate::model::Learned;
 pub use crate::plan::{Effect, FactTable, Fate, Job, Outcome, ParentOf, Target, Window};
 pub use snapshot::{Opens, Snapshot};
+pub use step::Step;
 
 /// What an engine is made with.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -182,6 +184,11 @@ impl Engine {
         let sorted: BTreeSet<FileId> = nameless.iter().copied().collect();
         nameless.iter().for_each(|&file| self.planner.forget(file));
         self.predictor.forget(&|file| sorted.contains(&file));
+    }
+
+    /// The file that the stream is expected to open next, as far as anything is expected.
+    pub fn next(&self, stream: StreamId) -> Option<Prediction> {
+        self.predictor.next(stream)
     }
 
     /// What is known of a file.

@@ -109,6 +109,10 @@ pub trait Predictor: Send {
     /// in the order in which they are expected.
     fn predict(&mut self, group: GroupId, room: usize, out: &mut Vec<Prediction>);
 
+    /// The one file this stream is expected to open next, the likeliest if there are several, with how likely that
+    /// is; `None` to decline. Asking changes nothing.
+    fn next(&self, stream: StreamId) -> Option<Prediction>;
+
     /// Gives everything that is still ahead on this course once more.
     fn rewind(&mut self, group: GroupId);
 

@@ -19,7 +19,7 @@ use super::pace::Ways;
 use super::processes::Announcement;
 use super::verdicts::{Open, Verdicts};
 use crate::clock::Micros;
-use crate::engine::{Effect, Engine, Job, Outcome};
+use crate::engine::{Effect, Engine, Job, Outcome, Step};
 use crate::event::{AccessEvent, Op, Residency};
 use crate::id::{JobId, ProgramId, StreamId};
 use crate::names::Programs;
@@ -125,7 +125,7 @@ impl Driver {
             match input {
                 Input::Access(event) => self.access(&event),
                 Input::Accesses(events) => events.iter().for_each(|event| self.access(event)),
-                Input::Started(job) => self.engine.started(job),
+                Input::Started(job) => self.tell(Step::Started(job)),
                 Input::Settled(job, outcome) => self.settle(now, job, outcome),
                 Input::Visit(visit) => visit(&mut self.engine),
                 Input::Stop => return std::ops::ControlFlow::Break(()),
@@ -140,15 +140,15 @@ impl Driver {
         for announcement in std::mem::take(&mut self.rounds.announcements) {
             match announcement {
                 Announcement::Begin(stream, origin) => {
-                    self.engine.begin(stream, origin);
+                    self.tell(Step::Begin(stream, origin));
                     self.runs(stream, origin.program);
                 }
                 Announcement::Exec(stream, program) => {
-                    self.engine.exec(stream, program);
+                    self.tell(Step::Exec(stream, program));
                     self.runs(stream, program);
                 }
                 Announcement::End(stream) => {
-                    self.engine.end(stream);
+                    self.tell(Step::End(stream));
                     self.rounds.streams.remove(&stream);
                 }
             }
@@ -174,7 +174,7 @@ impl Driver {
             && let Some(origin) = self.desk.processes.origin(stream)
         {
             // The engine had forgotten it for being idle.
-            self.engine.begin(stream, origin);
+            self.tell(Step::Begin(stream, origin));
         }
         match op {
             Op::Open if residency == Residency::Unknown => self.rounds.verdicts.opened(at, stream, file),
@@ -184,12 +184,17 @@ impl Driver {
                 if first && span.offset == 0 && self.desk.reads_stand_in(at) {
                     self.count(stream, residency);
                     let open = AccessEvent { op: Op::Open, ..*event };
-                    self.engine.observe(&open, &mut self.rounds.effects);
+                    self.tell(Step::Access(open));
                 }
             }
             _ => {}
         }
-        self.engine.observe(event, &mut self.rounds.effects);
+        self.tell(Step::Access(*event));
+    }
+
+    /// Tells the engine, and keeps what it asks for.
+    fn tell(&mut self, step: Step) {
+        self.engine.take(&step, &mut self.rounds.effects);
     }
 
     fn count(&self, stream: StreamId, found: Residency) {
@@ -198,7 +203,7 @@ impl Driver {
     }
 
     fn settle(&mut self, at: Micros, job: JobId, outcome: Outcome) {
-        self.engine.settle(at, job, outcome, &mut self.rounds.effects);
+        self.tell(Step::Settled(at, job, outcome));
     }
 
     /// Carries out what the engine asked for, and what it asks for meanwhile.
@@ -234,13 +239,13 @@ impl Driver {
         self.judge(now);
         let (ways, _) = self.crew.standing();
         if self.rounds.ways.replace(ways) != Some(ways) {
-            self.engine.set_window(crew::window(ways));
+            self.tell(Step::Window(crew::window(ways)));
         }
         if now.since(self.rounds.last_tick) >= TICK {
             self.rounds.last_tick = now;
             self.desk.processes.sweep();
             self.hear_announcements();
-            self.engine.tick(now, &mut self.rounds.effects);
+            self.tell(Step::Tick(now));
             self.carry_out(now);
             super::figures::publish(&self.engine, &self.desk.counters);
         }
@@ -258,7 +263,7 @@ impl Driver {
         self.rounds.verdicts.judge(now, false, |open, found| judged.push((open, found)));
         for (open, found) in judged {
             self.count(open.stream, found);
-            self.engine.judge(now, open.stream, open.file, found, &mut self.rounds.effects);
+            self.tell(Step::Judge(now, open.stream, open.file, found));
         }
         self.carry_out(now);
     }

@@ -295,6 +295,11 @@ impl Predictor for MatchModel {
         }
     }
 
+    fn next(&self, stream: StreamId) -> Option<Prediction> {
+        let group = self.streams.get(&stream)?.group;
+        self.groups.get(&group)?.follower.as_ref()?.next()
+    }
+
     fn rewind(&mut self, group: GroupId) {
         if let Some(follower) = self.groups.get_mut(&group).and_then(|group| group.follower.as_mut()) {
             follower.rewind();

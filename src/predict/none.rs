@@ -20,6 +20,9 @@ impl Predictor for NoPredictor {
         Course::NONE
     }
     fn predict(&mut self, _: GroupId, _: usize, _: &mut Vec<Prediction>) {}
+    fn next(&self, _: StreamId) -> Option<Prediction> {
+        None
+    }
     fn rewind(&mut self, _: GroupId) {}
     fn forget(&mut self, _: &dyn Fn(FileId) -> bool) {}
     fn footprint(&self) -> Footprint {

@@ -112,6 +112,10 @@ impl Predictor for Pcm {
         }
     }
 
+    fn next(&self, stream: StreamId) -> Option<Prediction> {
+        self.expected(stream).into_iter().next()
+    }
+
     fn rewind(&mut self, _: GroupId) {}
 
     fn forget(&mut self, gone: &dyn Fn(FileId) -> bool) {

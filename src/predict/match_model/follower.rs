@@ -183,6 +183,14 @@ impl Follower {
         }
     }
 
+    /// The first open that is expected and has not come.
+    pub(super) fn next(&self) -> Option<Prediction> {
+        let expected = |slot: &&Slot| !slot.taken && slot.item.kind() == Kind::Open;
+        let slot = self.window.iter().find(expected)?;
+        let (file, kind) = (slot.item.file(), slot.item.kind());
+        Some(Prediction { file, kind, likelihood: self.score, distance: 1 })
+    }
+
     /// How far ahead it may speak.
     fn reach(&self) -> u32 {
         match self.trust {
