@@ -15,6 +15,7 @@ mod convert;
 mod listing;
 mod opening;
 mod pool;
+mod readers;
 mod replies;
 mod serve;
 pub mod slow;
@@ -36,6 +37,7 @@ use crate::stats::Counters;
 use adapter::Adapter;
 use backing::Backings;
 use pool::Pool;
+use readers::{READERS, Readers};
 use serve::Desk;
 
 /// A mounted file system that has not begun to answer, or is answering.
@@ -69,12 +71,20 @@ impl Session {
         counters: Arc<Counters>,
     ) -> io::Result<Self> {
         let backings = Arc::new(Backings::new(path == DataPath::Passthrough));
-        let desk =
-            Desk { mirror, pool: Pool::new()?, path, backings: backings.clone(), counters: counters.clone() };
-        let adapter = Adapter { desk };
+        let (pool, readers) = (Pool::new()?, Readers::new(READERS));
+        let adapter = Adapter {
+            desk: Desk {
+                mirror,
+                pool,
+                readers,
+                path,
+                backings: backings.clone(),
+                counters: counters.clone(),
+            },
+        };
         let session = if rustix::process::geteuid().is_root() {
             let device = mount_as_root(config)?;
-            fuser::Session::from_fd(adapter, device, SessionACL::All, fuser::Config::default())
+            fuser::Session::from_fd(adapter, device, SessionACL::All, threads())
                 .inspect_err(|_| detach(&config.mountpoint))?
         } else {
             fuser::Session::new(adapter, &config.mountpoint, &user_options(config))?
@@ -129,6 +139,13 @@ fn flags(config: &Config) -> MountFlags {
     choices.iter().filter(|(wanted, _)| *wanted).fold(MountFlags::empty(), |all, (_, flag)| all | *flag)
 }
 
+/// How many threads read requests.
+fn threads() -> fuser::Config {
+    let mut config = fuser::Config::default();
+    config.n_threads = Some(READERS);
+    config
+}
+
 /// What fusermount3 is asked for.
 fn user_options(config: &Config) -> fuser::Config {
     let name = config.fsname.as_deref().map_or(config.source.as_os_str(), OsStr::new);
@@ -148,7 +165,7 @@ fn user_options(config: &Config) -> fuser::Config {
         (config.dirsync, MountOption::DirSync),
     ];
     options.extend(choices.into_iter().filter(|(wanted, _)| *wanted).map(|(_, option)| option));
-    let mut all = fuser::Config::default();
+    let mut all = threads();
     all.mount_options = options;
     all.acl = if config.allow_other { SessionACL::All } else { SessionACL::Owner };
     all

@@ -1,6 +1,7 @@
-//! How a request is worked off: at once when the answer is in memory, else on the pool.
+//! How a request is worked off: at once when the answer is in memory, else where it may block: on the
+//! thread that read it while others read on, or on the pool.
 //!
-//! What must stay true: the thread that reads requests runs only what cannot block; each request is
+//! What must stay true: there is always a thread that reads requests and runs only what cannot block; each request is
 //! answered exactly once (fuser answers EIO when a reply is dropped) and timed from arrival to
 //! answer; a panic costs its request only.
 
@@ -12,6 +13,7 @@ use rustix::io::Errno;
 
 use super::backing::Backings;
 use super::pool::Pool;
+use super::readers::Readers;
 use crate::config::DataPath;
 use crate::mirror::{How, Mirror, Result};
 use crate::stats::{Counters, Operation};
@@ -21,6 +23,7 @@ use crate::stats::{Counters, Operation};
 pub(crate) struct Desk {
     pub(crate) mirror: Arc<Mirror>,
     pub(crate) pool: Pool,
+    pub(crate) readers: Readers,
     pub(crate) path: DataPath,
     pub(crate) backings: Arc<Backings>,
     pub(crate) counters: Arc<Counters>,
@@ -44,7 +47,7 @@ impl Desk {
         Timing { counters: self.counters.clone(), operation, start: Instant::now() }
     }
 
-    /// Answers from memory when `work` can, else has it done on the pool.
+    /// Answers from memory when `work` can, else where it may block.
     pub(crate) fn serve<T, R: Send + 'static>(
         &self,
         operation: Operation,
@@ -58,7 +61,7 @@ impl Desk {
         match tried {
             Ok(Err(Errno::AGAIN)) => {
                 let mirror = self.mirror.clone();
-                self.pool.run(move || {
+                self.may_block(move || {
                     let _until_answered = (timing, answer);
                     send(reply, work(&mirror, How::MayBlock));
                 });
@@ -71,7 +74,7 @@ impl Desk {
         }
     }
 
-    /// Has `work` done on the pool.
+    /// Has `work` done where it may block.
     pub(crate) fn defer<T, R: Send + 'static>(
         &self,
         operation: Operation,
@@ -81,10 +84,18 @@ impl Desk {
     ) {
         let until_answered = (self.timing(operation), self.mirror.answer());
         let mirror = self.mirror.clone();
-        self.pool.run(move || {
+        self.may_block(move || {
             let _until_answered = until_answered;
             send(reply, work(&mirror));
         });
+    }
+
+    /// Runs `task` here and now if others read on meanwhile, else on the pool.
+    fn may_block(&self, task: impl FnOnce() + Send + 'static) {
+        let Some(_leave) = self.readers.leave() else { return self.pool.run(task) };
+        if catch_unwind(AssertUnwindSafe(task)).is_err() {
+            log::error!("a request failed by a panic");
+        }
     }
 
     /// Does something that cannot block, here and now.
