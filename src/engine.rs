@@ -191,6 +191,11 @@ impl Engine {
         self.predictor.next(stream)
     }
 
+    /// Is anything fetched ahead for anybody at the moment?
+    pub fn armed(&self) -> bool {
+        self.planner.armed() > 0
+    }
+
     /// What is known of a file.
     pub fn facts(&self, file: FileId) -> Option<Facts> {
         self.planner.facts().get(file)

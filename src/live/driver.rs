@@ -19,7 +19,7 @@ use super::pace::Ways;
 use super::processes::Announcement;
 use super::verdicts::{Open, Verdicts};
 use crate::clock::Micros;
-use crate::engine::{Effect, Engine, Job, Outcome, Step};
+use crate::engine::{Effect, Engine, Job, Outcome, Step, Target};
 use crate::event::{AccessEvent, Op, Residency};
 use crate::id::{JobId, ProgramId, StreamId};
 use crate::names::Programs;
@@ -34,6 +34,9 @@ const CALM: Duration = Duration::from_secs(5);
 /// Inputs faster than this are taken in together, after a nap: waking the thread for each costs its sender
 /// more than the work is worth.
 const NAP: Duration = Duration::from_millis(1);
+/// The same while nothing is fetched for anybody: all there is to do is to learn, and a job that begins to
+/// wait for the device loses one of them.
+const CALM_NAP: Duration = Duration::from_millis(5);
 /// Inputs taken before the clock is looked at again.
 const GULP: usize = 1024;
 
@@ -54,10 +57,13 @@ pub(crate) struct Rounds {
     verdicts: Verdicts,
     effects: Vec<Effect>,
     posts: Vec<Job>,
+    /// Questions about files: they can wait for the next beat, and wake one worker then instead of one each.
+    questions: Vec<Job>,
     announcements: Vec<Announcement>,
     streams: HashMap<StreamId, Program>,
     last_input: Micros,
     last_tick: Micros,
+    last_questions: Micros,
     last_save: Micros,
     /// Something was learned since the last save.
     dirty: bool,
@@ -112,8 +118,9 @@ impl Driver {
         waited_since: Micros,
     ) -> std::ops::ControlFlow<()> {
         let mut now = self.desk.clock.now();
-        if now.since(waited_since) < NAP {
-            std::thread::sleep(NAP);
+        let nap = if self.engine.armed() { NAP } else { CALM_NAP };
+        if now.since(waited_since) < nap {
+            std::thread::sleep(nap);
             now = self.desk.clock.now();
         }
         self.rounds.last_input = now;
@@ -212,6 +219,7 @@ impl Driver {
             let effects = std::mem::take(&mut self.rounds.effects);
             for effect in effects {
                 match effect {
+                    Effect::Prefetch(job) if job.target == Target::Facts => self.rounds.questions.push(job),
                     Effect::Prefetch(job) => self.rounds.posts.push(job),
                     Effect::Withdraw(job) => {
                         // It may be among those not posted yet.
@@ -236,6 +244,11 @@ impl Driver {
     /// What the passing of time asks for.
     fn beat(&mut self) {
         let now = self.desk.clock.now();
+        if now.since(self.rounds.last_questions) >= BEAT {
+            self.rounds.last_questions = now;
+            self.rounds.posts.append(&mut self.rounds.questions);
+            self.post();
+        }
         self.judge(now);
         let (ways, _) = self.crew.standing();
         if self.rounds.ways.replace(ways) != Some(ways) {

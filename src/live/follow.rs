@@ -1,7 +1,7 @@
 //! A thread that follows a queue of fanotify reports.
 //!
 //! What must stay true: after a quiet time the first report is handled at once, because its process
-//! may be gone soon; in a storm or a rush of reports that may wait the thread wakes once a millisecond or two and not once a report;
+//! may be gone soon; in a storm or a rush of reports that may wait the thread wakes once a nap and not once a report;
 //! it ends when its `Follower` is dropped; when it ends earlier, its reader is told.
 
 use std::io;
@@ -24,8 +24,6 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Reports closer to each other than this come from something that goes on: a build, with an open every
 /// half millisecond. Waking for each would cost it a tenth of its time.
 const RUSH: Duration = Duration::from_millis(5);
-/// Pause between batches then. A process that opens a file lives longer, but for the shortest.
-const NAP: Duration = Duration::from_millis(2);
 
 /// What is done with the reports.
 pub(crate) trait Reader: Send + 'static {
@@ -37,11 +35,8 @@ pub(crate) trait Reader: Send + 'static {
         None
     }
 
-    /// May reports wait for a moment, so that several are read at one waking? Not where somebody may see
-    /// old data meanwhile.
-    fn may_wait(&self) -> bool {
-        false
-    }
+    /// How long reports in a rush may wait, so that several are read at one waking. Asked after each batch.
+    fn nap(&self) -> Duration;
 
     /// No report will be read any more, by an error or a panic. Not told when the `Follower` is dropped.
     fn ended(&mut self, why: &str);
@@ -107,10 +102,9 @@ fn follow(stop: &OwnedFd, reports: &mut Reports, reader: &mut impl Reader) -> io
         while last > 0 {
             last = reader.drain(reports)?;
         }
-        if storm && reader.may_wait() {
-            std::thread::sleep(PAUSE);
-        } else if rush && reader.may_wait() {
-            std::thread::sleep(NAP);
+        let nap = if storm { reader.nap().min(PAUSE) } else { reader.nap() };
+        if (storm || rush) && !nap.is_zero() {
+            std::thread::sleep(nap);
         }
     }
 }
@@ -145,6 +139,10 @@ mod tests {
     impl Reader for Doomed {
         fn drain(&mut self, _: &mut Reports) -> io::Result<usize> {
             (self.end)()
+        }
+
+        fn nap(&self) -> Duration {
+            Duration::ZERO
         }
 
         fn due(&self) -> Option<Instant> {

@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, statx};
@@ -35,6 +36,9 @@ pub(crate) fn watch(
     Follower::start("opens", reports, watcher)
 }
 
+/// How long opens in a rush wait. A process that opens a file lives longer, but for the shortest.
+const NAP: Duration = Duration::from_millis(2);
+
 struct Watcher {
     /// Our own process, whose opens nobody is to learn.
     own: u32,
@@ -46,8 +50,8 @@ struct Watcher {
 }
 
 impl Reader for Watcher {
-    fn may_wait(&self) -> bool {
-        true
+    fn nap(&self) -> Duration {
+        NAP
     }
 
     fn drain(&mut self, reports: &mut Reports) -> io::Result<usize> {

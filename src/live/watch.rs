@@ -16,6 +16,10 @@ use crate::sys::filesystem;
 /// cached above, more than the watching is worth.
 const STORM: usize = 3;
 const SPELL: Duration = Duration::from_secs(10);
+/// While only we change the source, reports are read this seldom: they come at every write that passes through
+/// us, and waking for each takes a processor from the writer. So much later is a change by somebody else told
+/// then, a small part of what the telling itself takes.
+const NAP: Duration = Duration::from_micros(200);
 /// How long a storm is left alone.
 const REST: Duration = Duration::from_secs(60);
 
@@ -68,6 +72,8 @@ struct Listener<R: Fn(News)> {
     source: OwnedFd,
     receiver: R,
     batch: Vec<Change>,
+    /// The last reports were all of our own doing.
+    alone: bool,
     /// When the kernel's queue overflowed, lately.
     overflows: VecDeque<Instant>,
     rest: Duration,
@@ -78,7 +84,7 @@ struct Listener<R: Fn(News)> {
 impl<R: Fn(News)> Listener<R> {
     fn new(own: u32, source: OwnedFd, receiver: R) -> Self {
         let (batch, overflows) = Default::default();
-        Listener { own, source, receiver, batch, overflows, rest: REST, resting: None }
+        Listener { own, source, receiver, batch, alone: false, overflows, rest: REST, resting: None }
     }
 
     fn pass_on(&mut self, change: Change, reports: &Reports) -> io::Result<()> {
@@ -124,14 +130,21 @@ impl<R: Fn(News)> Listener<R> {
 impl<R: Fn(News) + Send + 'static> Reader for Listener<R> {
     fn drain(&mut self, reports: &mut Reports) -> io::Result<usize> {
         let mut batch = std::mem::take(&mut self.batch);
-        reports.read_changes(self.own, &mut batch)?;
+        let left_out = reports.read_changes(self.own, &mut batch)?;
         let count = batch.len();
+        if left_out + count > 0 {
+            self.alone = count == 0;
+        }
         batch.drain(..).try_for_each(|change| self.pass_on(change, reports))?;
         self.batch = batch;
         if count == 0 && self.resting.is_some_and(|until| Instant::now() >= until) {
             self.end_rest(reports)?;
         }
         Ok(count)
+    }
+
+    fn nap(&self) -> Duration {
+        if self.alone { NAP } else { Duration::ZERO }
     }
 
     fn due(&self) -> Option<Instant> {

@@ -184,23 +184,27 @@ impl Reports {
         Ok(())
     }
 
-    /// Appends the next batch of changes to `out`, those made by process `own` left out.
+    /// Appends the next batch of changes to `out`, those made by process `own` left out. Returns how many
+    /// these were.
     ///
     /// # Errors
     /// As [`Reports::read_opens`].
-    pub fn read_changes(&mut self, own: u32, out: &mut Vec<Change>) -> io::Result<()> {
+    pub fn read_changes(&mut self, own: u32, out: &mut Vec<Change>) -> io::Result<usize> {
         let Some(len) = self.fill()? else {
             out.push(Change::Everything);
-            return Ok(());
+            return Ok(0);
         };
+        let mut left_out = 0;
         for (head, records) in Events(&self.buffer[..len]) {
             if head.mask & libc::FAN_Q_OVERFLOW != 0 {
                 out.push(Change::Everything);
             } else if head.process != own {
                 out.push(change(head.mask, records));
+            } else {
+                left_out += 1;
             }
         }
-        Ok(())
+        Ok(left_out)
     }
 
     /// How many bytes of reports came; `None` when one was lost on its way.
