@@ -47,6 +47,46 @@ impl DataPath {
     }
 }
 
+/// Whose accesses form one stream, in which order means something.
+///
+/// A build is thousands of short processes and one predictable sequence: one stream per process or per program
+/// would cut it to pieces, one for everybody would shuffle it with whatever else runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// A job in the shell's sense (a process group): the process tree of one command line.
+    #[default]
+    Job,
+    /// Each process on its own, from where its parent stood when it was forked.
+    Process,
+    /// All processes that run one program.
+    Program,
+    /// A session: everything started from one login or terminal.
+    Session,
+    /// Everybody together.
+    Global,
+}
+
+impl Scope {
+    /// All there are, the default first.
+    pub const ALL: [Scope; 5] = [Scope::Job, Scope::Process, Scope::Program, Scope::Session, Scope::Global];
+
+    /// The word for it in options and statistics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scope::Job => "job",
+            Scope::Process => "process",
+            Scope::Program => "program",
+            Scope::Session => "session",
+            Scope::Global => "global",
+        }
+    }
+
+    /// The inverse of [`Scope::as_str`].
+    pub fn from_word(word: &str) -> Option<Scope> {
+        Scope::ALL.into_iter().find(|scope| scope.as_str() == word)
+    }
+}
+
 /// Everything a mount needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -58,6 +98,8 @@ pub struct Config {
     pub path: DataPath,
     /// The predictor as the user wrote it, checked: `match`, `none`, or `pcm[:ps/mo/threshold]`.
     pub predictor: String,
+    /// Whose accesses form one stream.
+    pub stream: Scope,
     /// Where the model is kept; `None` keeps it in memory only.
     pub model: Option<PathBuf>,
     /// Most bytes warmed and not yet used; `None` leaves it to the daemon (a quarter of what is available).
@@ -104,6 +146,7 @@ impl Config {
             mountpoint,
             path: DataPath::Auto,
             predictor: String::from("match"),
+            stream: Scope::default(),
             budget: None,
             join_wait: option::JOIN_WAIT,
             watch: true,

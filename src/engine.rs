@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Micros;
+use crate::config::Scope;
 use crate::event::{AccessEvent, Op, Origin, Residency};
-use crate::id::{FileId, GroupId, JobId, ProgramId, StreamId};
+use crate::id::{FileId, GroupId, JobId, ProgramId, SessionId, StreamId};
 use crate::plan::Planner;
 use crate::predict::{Access, Kind, LoadError, Prediction, Predictor, PredictorChoice};
 use crate::stream::{Stream, Streams};
@@ -28,6 +29,8 @@ pub use step::Step;
 pub struct Settings {
     /// How to predict.
     pub predictor: PredictorChoice,
+    /// Whose accesses form one stream.
+    pub scope: Scope,
     /// Bytes that may be on their way or unused at any time.
     pub budget: u64,
 }
@@ -50,7 +53,7 @@ impl Engine {
     pub fn new(settings: Settings) -> Self {
         Engine {
             predictor: settings.predictor.build(),
-            streams: Streams::default(),
+            streams: Streams::new(settings.scope),
             planner: Planner::new(settings.budget),
             budget: settings.budget,
             now: Micros(0),
@@ -74,12 +77,19 @@ impl Engine {
         for gone in self.streams.begin(stream, &origin, self.now) {
             self.predictor.end(gone);
         }
-        self.predictor.begin(stream, &origin);
+        let group = self.streams.group_of(stream, &origin);
+        self.predictor.begin(stream, &Origin { group, ..origin });
     }
 
     /// The stream runs another program.
     pub fn exec(&mut self, stream: StreamId, program: ProgramId) {
-        self.streams.exec(stream, program);
+        if self.streams.exec(stream, program, self.now)
+            && let Some(&Stream { group, .. }) = self.streams.get(stream)
+        {
+            // In another group it starts from where it stands.
+            let origin = Origin { parent: Some(stream), program, group, session: SessionId(0) };
+            return self.predictor.begin(stream, &origin);
+        }
         self.predictor.exec(stream, program);
     }
 

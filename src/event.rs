@@ -1,7 +1,7 @@
 //! What the engine is told: accesses, and the births and deaths of the streams that make them.
 
 use crate::clock::Micros;
-use crate::id::{FileId, GroupId, ProgramId, StreamId};
+use crate::id::{FileId, GroupId, ProgramId, SessionId, StreamId};
 
 /// A range of bytes in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +69,8 @@ pub struct Origin {
     pub program: ProgramId,
     /// The job it belongs to.
     pub group: GroupId,
+    /// The session the job belongs to.
+    pub session: SessionId,
 }
 
 /// What is known of a file's place on the device and its size; used for order and budget only.

@@ -37,6 +37,10 @@ dense_id! {
     GroupId(u32)
 }
 dense_id! {
+    /// One login or terminal (a session in the kernel's sense): all jobs started from it share it.
+    SessionId(u32)
+}
+dense_id! {
     /// One piece of work for a worker.
     JobId(u64)
 }

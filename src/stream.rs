@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::clock::Micros;
+use crate::config::Scope;
 use crate::event::Origin;
 use crate::id::{GroupId, IdMap, ProgramId, StreamId};
 
@@ -22,8 +23,10 @@ const GROUP_GRACE: Duration = Duration::from_secs(2);
 pub struct Stream {
     /// What it runs.
     pub program: ProgramId,
-    /// The job it belongs to.
+    /// The group it belongs to: whose order of accesses is learned and followed.
     pub group: GroupId,
+    /// Where it came from.
+    origin: Origin,
     /// When it was last heard of, in accesses of all streams.
     seen: u64,
 }
@@ -39,6 +42,7 @@ struct Group {
 /// All streams that live.
 #[derive(Debug, Default)]
 pub struct Streams {
+    scope: Scope,
     streams: IdMap<StreamId, Stream>,
     groups: IdMap<GroupId, Group>,
     /// Groups that lost their last stream, oldest first.
@@ -47,26 +51,55 @@ pub struct Streams {
 }
 
 impl Streams {
+    /// Streams grouped by `scope`.
+    pub fn new(scope: Scope) -> Self {
+        Streams { scope, ..Streams::default() }
+    }
+
     /// A stream starts. Returns the streams that had to go to make room, in order of their numbers.
     pub fn begin(&mut self, stream: StreamId, origin: &Origin, now: Micros) -> Vec<StreamId> {
         self.end(stream, now);
         let gone = if self.streams.len() >= STREAMS_MAX { self.evict(now) } else { Vec::new() };
-        let new = Stream { program: origin.program, group: origin.group, seen: self.accesses };
+        let group = self.group_of(stream, origin);
+        let new = Stream { program: origin.program, group, origin: *origin, seen: self.accesses };
         self.streams.insert(stream, new);
-        self.groups.entry(origin.group).or_default().living += 1;
+        self.groups.entry(group).or_default().living += 1;
         gone
     }
 
-    /// The stream runs another program.
-    pub fn exec(&mut self, stream: StreamId, program: ProgramId) {
-        if let Some(stream) = self.streams.get_mut(&stream) {
-            stream.program = program;
+    /// The stream runs another program. Says whether that puts it into another group.
+    pub fn exec(&mut self, stream: StreamId, program: ProgramId, now: Micros) -> bool {
+        let Some(&known) = self.streams.get(&stream) else { return false };
+        let group = self.group_of(stream, &Origin { program, ..known.origin });
+        self.streams.insert(stream, Stream { program, group, ..known });
+        if group == known.group {
+            return false;
+        }
+        self.groups.entry(group).or_default().living += 1;
+        self.leave(known.group, now);
+        true
+    }
+
+    /// The group a stream from `origin` belongs to. Numbers of one scope are never mixed with another's.
+    pub fn group_of(&self, stream: StreamId, origin: &Origin) -> GroupId {
+        match self.scope {
+            Scope::Job => origin.group,
+            Scope::Process => GroupId(stream.0),
+            Scope::Program => GroupId(origin.program.0),
+            Scope::Session => GroupId(origin.session.0),
+            Scope::Global => GroupId(0),
         }
     }
 
     /// The stream is over. Says whether it was known.
     pub fn end(&mut self, stream: StreamId, now: Micros) -> bool {
         let Some(Stream { group, .. }) = self.streams.remove(&stream) else { return false };
+        self.leave(group, now);
+        true
+    }
+
+    /// One stream less in a group.
+    fn leave(&mut self, group: GroupId, now: Micros) {
         if let Some(known) = self.groups.get_mut(&group) {
             known.living -= 1;
             if known.living == 0 {
@@ -74,7 +107,6 @@ impl Streams {
                 self.idle.push_back((now, group));
             }
         }
-        true
     }
 
     /// The stream as it is; notes that it is alive.
@@ -132,9 +164,36 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::SessionId;
 
     fn origin(group: u32) -> Origin {
-        Origin { parent: None, program: ProgramId(1), group: GroupId(group) }
+        Origin { parent: None, program: ProgramId(1), group: GroupId(group), session: SessionId(9) }
+    }
+
+    #[test]
+    fn the_scope_says_who_belongs_together() {
+        let groups = |scope| {
+            let mut streams = Streams::new(scope);
+            [(1, 5), (2, 5), (3, 6)].map(|(stream, group)| {
+                let origin = Origin { program: ProgramId(stream % 2), ..origin(group) };
+                streams.begin(StreamId(stream), &origin, Micros(0));
+                streams.get(StreamId(stream)).unwrap().group.0
+            })
+        };
+        assert_eq!(Scope::ALL.map(groups), [[5, 5, 6], [1, 2, 3], [1, 0, 1], [9, 9, 9], [0, 0, 0]]);
+    }
+
+    #[test]
+    fn another_program_is_another_group_where_programs_are() {
+        for scope in Scope::ALL {
+            let mut streams = Streams::new(scope);
+            streams.begin(StreamId(1), &origin(5), Micros(0));
+            let moved = streams.exec(StreamId(1), ProgramId(2), Micros(1));
+            assert_eq!(moved, scope == Scope::Program);
+            let ended = streams.ended_groups(Micros(10_000_000));
+            assert_eq!(ended, if moved { vec![GroupId(1)] } else { vec![] }, "{}", scope.as_str());
+            assert_eq!(streams.get(StreamId(1)).unwrap().program, ProgramId(2));
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The list is the only place to add one. Names and spelling are the same in `-o`, in the help and in the README.
 
-use super::{Config, DataPath, OptionError, spelling, unit};
+use super::{Config, DataPath, OptionError, Scope, spelling, unit};
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
@@ -67,6 +67,14 @@ pub static OPTIONS: &[MountOption] = &[
         "match",
         "what learns: match, none, or pcm with partition size, order and threshold (pcm:32/2/0.3)",
         Kind::Text("NAME", "match, none, pcm or pcm:ps/mo/threshold", set_predictor),
+    ),
+    option(
+        "stream",
+        "job",
+        "whose accesses form one sequence: those of a job (process group), process, program, session, or all",
+        Kind::Word(&["job", "process", "program", "session", "global"], |c, word| {
+            c.stream = Scope::from_word(word).unwrap_or_default();
+        }),
     ),
     option(
         "model",

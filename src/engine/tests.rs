@@ -9,7 +9,7 @@ use std::time::Duration;
 mod random;
 
 const BUDGET: u64 = 1 << 20;
-const MATCH: Settings = Settings { predictor: PredictorChoice::Match, budget: BUDGET };
+const MATCH: Settings = Settings { predictor: PredictorChoice::Match, scope: Scope::Job, budget: BUDGET };
 
 /// Files 1..10 are directories, the others lie on the device in the reverse order of their numbers.
 fn facts_of(file: FileId) -> Facts {
@@ -59,8 +59,15 @@ impl World {
     fn process(&mut self, program: u32, group: u32) -> StreamId {
         self.streams += 1;
         let stream = StreamId(self.streams);
-        self.engine
-            .begin(stream, Origin { parent: None, program: ProgramId(program), group: GroupId(group) });
+        self.engine.begin(
+            stream,
+            Origin {
+                parent: None,
+                program: ProgramId(program),
+                group: GroupId(group),
+                session: SessionId(0),
+            },
+        );
         stream
     }
 
@@ -213,6 +220,34 @@ impl World {
 /// Two directories, files in each.
 fn tree() -> Vec<u32> {
     std::iter::once(1).chain(10..60).chain([2]).chain(60..110).collect()
+}
+
+#[test]
+fn the_scope_decides_whose_order_is_followed() {
+    // Two jobs of one process each, in turns; a third one repeats the first.
+    let next = |scope| {
+        let mut engine = Engine::new(Settings { scope, ..MATCH });
+        let (group, session) = (GroupId, SessionId(0));
+        for number in 1..=3 {
+            let origin = Origin { parent: None, program: ProgramId(1), group: group(number), session };
+            engine.begin(StreamId(number), origin);
+        }
+        let mut open = |stream: u32, file: u32| {
+            let (at, residency) = (Micros(0), Residency::Hit);
+            let event =
+                AccessEvent { at, stream: StreamId(stream), file: FileId(file), op: Op::Open, residency };
+            engine.observe(&event, &mut Vec::new());
+        };
+        (1..=20).for_each(|file| {
+            open(1, file);
+            open(2, 100 + file);
+        });
+        (1..=3).for_each(|file| open(3, file));
+        engine.next(StreamId(3)).map(|next| next.file.0)
+    };
+    assert_eq!(next(Scope::Job), Some(4));
+    assert_eq!(next(Scope::Process), Some(4));
+    assert_ne!(next(Scope::Global), Some(4), "the turns were learned as one order");
 }
 
 #[test]
@@ -454,7 +489,8 @@ fn what_has_no_name_any_more_is_forgotten() {
 
 #[test]
 fn without_a_predictor_nothing_is_asked_for() {
-    let mut world = World::new(Settings { predictor: PredictorChoice::None, budget: BUDGET });
+    let mut world =
+        World::new(Settings { predictor: PredictorChoice::None, scope: Scope::Job, budget: BUDGET });
     for group in 1..4 {
         let tar = world.process(1, group);
         world.run(tar, tree(), 9);
@@ -470,7 +506,8 @@ fn another_predictor_takes_the_facts_only() {
     let tar = world.process(1, 1);
     world.run(tar, tree(), 9);
     let learned = world.engine.learned();
-    let mut pcm = Engine::new(Settings { predictor: "pcm".parse().unwrap(), budget: BUDGET });
+    let mut pcm =
+        Engine::new(Settings { predictor: "pcm".parse().unwrap(), scope: Scope::Job, budget: BUDGET });
     assert_eq!(pcm.restore(&learned, 200), Ok(false));
     assert_eq!(pcm.facts(FileId(50)), Some(facts_of(FileId(50))));
     assert_eq!(pcm.snapshot().nodes, 0);

@@ -297,6 +297,7 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Scope;
     use crate::engine::Settings;
     use crate::live::backing::Backing;
     use crate::live::processes::Processes;
@@ -314,7 +315,11 @@ mod tests {
         let (desk, inputs) = Desk::new(Processes::new(Box::new(|_| ProgramId(0))), Arc::default());
         let desk = Arc::new(desk);
         let driver = Driver {
-            engine: Engine::new(Settings { predictor: PredictorChoice::Match, budget: 1 << 20 }),
+            engine: Engine::new(Settings {
+                predictor: PredictorChoice::Match,
+                scope: Scope::Job,
+                budget: 1 << 20,
+            }),
             crew: Arc::new(Crew::new(Box::new(Nowhere), desk.clone(), Duration::ZERO)),
             desk,
             programs: Arc::default(),

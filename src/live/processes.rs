@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::event::Origin;
-use crate::id::{GroupId, ProgramId, StreamId};
+use crate::id::{GroupId, ProgramId, SessionId, StreamId};
 use crate::sys::proc::{self, Stat};
 pub(crate) use lives::Announcement;
 use lives::{Life, Lives};
@@ -66,7 +66,8 @@ struct Thread {
 
 impl Processes {
     pub(crate) fn new(intern: Intern) -> Self {
-        let outside = Origin { parent: None, program: intern(b""), group: GroupId(0) };
+        let (group, session) = (GroupId(0), SessionId(0));
+        let outside = Origin { parent: None, program: intern(b""), group, session };
         let mut lives = Lives::new(outside);
         lives.begin(outside);
         Processes {
@@ -242,7 +243,8 @@ impl Processes {
         if let Some(life) = lives.by_process.get(&process) {
             return life.stream;
         }
-        let origin = Origin { parent: None, program: unknown, group: lives.new_group() };
+        let (group, session) = (lives.new_group(), lives.outside.session);
+        let origin = Origin { parent: None, program: unknown, group, session };
         let stream = lives.begin(origin);
         lives.by_process.insert(process, Life { stream, start: 0, origin });
         stream

@@ -1,6 +1,7 @@
 //! The driver as a whole, with the real engine and a backing that only remembers what it was asked.
 
 use super::*;
+use crate::config::Scope;
 use crate::predict::PredictorChoice;
 use parking_lot::Condvar;
 use std::fs;
@@ -66,7 +67,7 @@ fn config(model: Option<PathBuf>) -> LiveConfig {
         source: Arc::new(fs::File::open("/").unwrap().into()),
         names: Arc::default(),
         model,
-        settings: Settings { predictor: PredictorChoice::Match, budget: 1 << 30 },
+        settings: Settings { predictor: PredictorChoice::Match, scope: Scope::Job, budget: 1 << 30 },
         join_wait: LONG,
         save_interval: Duration::from_secs(300),
         counters: Arc::default(),

@@ -99,7 +99,11 @@ impl Service {
             source: source.clone(),
             names: Arc::clone(&names),
             model,
-            settings: Settings { predictor, budget: config.budget.unwrap_or_else(memory::default_budget) },
+            settings: Settings {
+                predictor,
+                scope: config.stream,
+                budget: config.budget.unwrap_or_else(memory::default_budget),
+            },
             join_wait: config.join_wait,
             save_interval: config.save_interval,
             counters: counters.clone(),

@@ -22,6 +22,8 @@ pub struct Stat {
     pub parent: u32,
     /// Process group, which is the shell's job.
     pub group: u32,
+    /// Session: the number of the process that leads it.
+    pub session: u32,
     /// Start, in clock ticks since boot. With the number it identifies one life.
     pub start: u64,
 }
@@ -71,9 +73,10 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     let state = *fields.next()?.as_bytes().first()?;
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
-    // Field 22 of the line; the group was field 5.
-    let start = fields.nth(16)?.parse().ok()?;
-    Some(Stat { comm, state, parent, group, start })
+    let session = fields.next()?.parse().ok()?;
+    // Field 22 of the line; the session was field 6.
+    let start = fields.nth(15)?.parse().ok()?;
+    Some(Stat { comm, state, parent, group, session, start })
 }
 
 fn parse_tgid(text: &[u8]) -> Option<u32> {
@@ -92,6 +95,7 @@ mod tests {
         let stat = parse_stat(line).unwrap();
         assert_eq!(stat.comm, b"a) (b c");
         assert_eq!((stat.state, stat.parent, stat.group, stat.start), (b'R', 7, 41, 98765));
+        assert_eq!(stat.session, 40);
         assert_eq!(parse_stat(b"42 (cut off) R 7"), None);
         assert_eq!(parse_stat(b""), None);
     }

@@ -112,7 +112,7 @@ proptest! {
         predictor in prop_oneof![Just("match"), Just("pcm:16/2/0.2"), Just("none")],
         budget in prop_oneof![Just(BUDGET), Just(60_000u64), Just(5_000u64)],
     ) {
-        let settings = Settings { predictor: predictor.parse().unwrap(), budget };
+        let settings = Settings { predictor: predictor.parse().unwrap(), scope: Scope::Job, budget };
         let (mut one, mut one_streams) = World::trained(settings);
         let (mut two, mut two_streams) = World::trained(settings);
         for step in &steps {

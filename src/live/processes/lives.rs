@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::event::Origin;
-use crate::id::{GroupId, ProgramId, StreamId};
+use crate::id::{GroupId, ProgramId, SessionId, StreamId};
 use crate::sys::proc::Stat;
 
 /// Process groups remembered; past this all are forgotten and get new numbers (harmless, rare).
@@ -81,7 +81,10 @@ impl Lives {
         if let Some(before) = self.by_process.remove(&process) {
             self.announcements.push(Announcement::End(before.stream));
         }
-        let origin = Origin { parent, program, group: self.group(stat.group, leader) };
+        let group = self.group(stat.group, leader);
+        // The kernel keeps the number of a session taken as long as a member lives; when it comes round again,
+        // two logins far apart count as one.
+        let origin = Origin { parent, program, group, session: SessionId(stat.session) };
         let stream = self.begin(origin);
         self.by_process.insert(process, Life { stream, start: stat.start, origin });
         stream

@@ -145,7 +145,7 @@ fn who_has_gone_gets_a_stream_of_unknown_program() {
 
 #[test]
 fn processes_of_one_job_share_a_group() {
-    let outside = Origin { parent: None, program: ProgramId(0), group: GroupId(0) };
+    let outside = Origin { parent: None, program: ProgramId(0), group: GroupId(0), session: SessionId(0) };
     let mut lives = Lives::new(outside);
     let first = lives.group(10, Some(1));
     assert_eq!(lives.group(10, Some(1)), first);

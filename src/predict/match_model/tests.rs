@@ -1,6 +1,7 @@
 //! Second runs, interleaved runs, parallel runs; and that what was saved predicts the same.
 
 use super::*;
+use crate::id::SessionId;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -18,7 +19,10 @@ impl Bench {
     fn process(&mut self, parent: Option<StreamId>, program: u32, group: u32) -> StreamId {
         self.streams += 1;
         let stream = StreamId(self.streams);
-        self.model.begin(stream, &Origin { parent, program: ProgramId(program), group: GroupId(group) });
+        self.model.begin(
+            stream,
+            &Origin { parent, program: ProgramId(program), group: GroupId(group), session: SessionId(0) },
+        );
         stream
     }
 

@@ -1,6 +1,7 @@
 //! Golden counts, and the trie against a slow model that keeps whole paths in a map.
 
 use super::*;
+use crate::id::SessionId;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ const GROUP: GroupId = GroupId(1);
 
 fn begun(partition: u32, order: u32, threshold: f32) -> Pcm {
     let mut pcm = Pcm::new(PcmParameters { partition, order, threshold });
-    pcm.begin(STREAM, &Origin { parent: None, program: ProgramId(0), group: GROUP });
+    pcm.begin(STREAM, &Origin { parent: None, program: ProgramId(0), group: GROUP, session: SessionId(0) });
     pcm
 }
 
@@ -71,7 +72,10 @@ fn a_child_starts_where_its_parent_stands() {
     let mut pcm = begun(100, 2, 0.5);
     letters(&mut pcm, "ABCABCAB");
     let child = StreamId(2);
-    pcm.begin(child, &Origin { parent: Some(STREAM), program: ProgramId(0), group: GROUP });
+    pcm.begin(
+        child,
+        &Origin { parent: Some(STREAM), program: ProgramId(0), group: GROUP, session: SessionId(0) },
+    );
     assert_eq!(pcm.expected(child), pcm.expected(STREAM));
     assert_eq!(pcm.expected(child)[0].file, FileId(u32::from(b'C')));
     pcm.end(STREAM);
@@ -203,7 +207,7 @@ proptest! {
         pcm.save(&mut bytes);
         let mut loaded = begun(8, 3, 0.2);
         loaded.load(&bytes, 9).unwrap();
-        pcm.begin(STREAM, &Origin { parent: None, program: ProgramId(0), group: GROUP });
+        pcm.begin(STREAM, &Origin { parent: None, program: ProgramId(0), group: GROUP, session: SessionId(0) });
         for file in more {
             open(&mut pcm, file);
             open(&mut loaded, file);
