@@ -12,7 +12,7 @@ mod unit;
 mod words;
 
 pub use error::OptionError;
-pub use option::{MountOption, OPTIONS};
+pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
 pub use unit::{show_bytes, show_duration};
 

@@ -10,14 +10,31 @@ use crate::event::Origin;
 use crate::id::{FileId, GroupId, ProgramId, StreamId};
 
 mod choice;
+mod epcm;
+mod graph;
+mod last;
 mod match_model;
+mod noah;
 mod none;
 mod pcm;
+mod per_stream;
+mod places;
+mod popular;
+mod recent;
+mod successors;
+mod table;
+mod trie;
 
-pub use choice::{ChoiceError, PcmParameters, PredictorChoice};
+pub use choice::{ChoiceError, PredictorChoice};
+pub use epcm::{EpcmParameters, Estimator};
+pub use graph::GraphParameters;
+pub use last::Last;
 pub use match_model::MatchModel;
+pub use noah::Noah;
 pub use none::NoPredictor;
-pub use pcm::Pcm;
+pub use pcm::PcmParameters;
+pub use popular::PopularParameters;
+pub use recent::Recent;
 
 /// What kind of access a prediction is about, and a history is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,3 +149,8 @@ pub trait Predictor: Send {
     /// When the bytes are something else; then the predictor is as before.
     fn load(&mut self, bytes: &[u8], files: usize) -> Result<(), LoadError>;
 }
+
+#[cfg(test)]
+mod practice;
+#[cfg(test)]
+mod tests;

@@ -22,6 +22,19 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const LEAST_BUDGET: u64 = 64 << 10;
 const MOST_BUDGET: u64 = 1 << 40;
 
+/// The predictors' names, and the form of their parameters where they take some.
+pub const PREDICTORS: &[(&str, &str)] = &[
+    ("match", ""),
+    ("last", ""),
+    ("noah", "s"),
+    ("recent", "j/k"),
+    ("graph", "window/threshold"),
+    ("pcm", "ps/mo/threshold"),
+    ("epcm", "ps/mo/threshold/paper"),
+    ("popular", "n"),
+    ("none", ""),
+];
+
 /// One mount option.
 pub struct MountOption {
     /// Its name; one that ends in `*` stands for all names that begin so.
@@ -65,8 +78,8 @@ pub static OPTIONS: &[MountOption] = &[
     option(
         "predictor",
         "match",
-        "what learns: match, none, or pcm with partition size, order and threshold (pcm:32/2/0.3)",
-        Kind::Text("NAME", "match, none, pcm or pcm:ps/mo/threshold", set_predictor),
+        "what learns: match, last, noah, recent, graph, pcm, epcm, popular or none, some with parameters (pcm:32/2/0.3)",
+        Kind::Text("NAME", "a predictor's name, or name:parameters where it takes some", set_predictor),
     ),
     option(
         "stream",
@@ -299,20 +312,7 @@ fn data_path(word: &str) -> DataPath {
 /// Looks at the outer form only; the predictors know what their parameters mean.
 fn set_predictor(config: &mut Config, text: &str) -> bool {
     config.predictor = text.to_owned();
-    match text.split_once(':') {
-        None => matches!(text, "match" | "none" | "pcm"),
-        Some(("pcm", parameters)) => pcm_parameters(parameters).is_some(),
-        Some(_) => false,
-    }
-}
-
-/// `ps/mo/threshold`: a partition holds at least its root and one child, order is at least 1, a likelihood is at most 1.
-fn pcm_parameters(text: &str) -> Option<()> {
-    let mut parts = text.split('/');
-    let (size, order, threshold) = (parts.next()?, parts.next()?, parts.next()?);
-    let size: u32 = size.parse().ok()?;
-    let order: u32 = order.parse().ok()?;
-    let threshold: f64 = threshold.parse().ok()?;
-    let good = size >= 2 && order >= 1 && threshold > 0.0 && threshold <= 1.0 && parts.next().is_none();
-    good.then_some(())
+    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
+    let known = PREDICTORS.iter().find(|known| known.0 == name);
+    known.is_some_and(|(_, form)| name == text || !form.is_empty() && !parameters.is_empty())
 }

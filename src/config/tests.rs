@@ -59,19 +59,10 @@ fn a_model_may_lie_anywhere_or_nowhere() {
 
 #[test]
 fn predictors_are_checked_in_their_outer_form() {
-    for good in ["match", "none", "pcm", "pcm:32/2/0.3"] {
+    for good in PREDICTORS.iter().map(|(name, _)| *name).chain(["pcm:32/2/0.3", "epcm:///paper"]) {
         assert_eq!(after(&format!("predictor={good}")).predictor, good);
     }
-    for bad in [
-        "lru",
-        "match:3",
-        "pcm:",
-        "pcm:1/2/.3",
-        "pcm:32/0/.3",
-        "pcm:32/2/1.5",
-        "pcm:32/2/nan",
-        "pcm:32/2/.3/9",
-    ] {
+    for bad in ["lru", "lru:3", "match:3", "pcm:", "none:", ":32", "pcm 32"] {
         assert!(fresh(true).apply(OsStr::new(&format!("predictor={bad}"))).is_err(), "{bad}");
     }
 }
@@ -96,7 +87,10 @@ fn each_mistake_has_its_sentence() {
         ("budget=lots", "budget=lots cannot be read: write a number of bytes, or a number with K, M or G"),
         ("budget=1", "budget=1 is out of range: from 64K to 1T"),
         ("join_wait=11s", "join_wait=11s is out of range: from 0s to 10s"),
-        ("predictor=lru", "predictor=lru cannot be read: write match, none, pcm or pcm:ps/mo/threshold"),
+        (
+            "predictor=lru",
+            "predictor=lru cannot be read: write a predictor's name, or name:parameters where it takes some",
+        ),
         ("subtype=a.b", "subtype=a.b cannot be read: write a word of letters, digits, _ and -"),
     ];
     for (list, said) in cases {

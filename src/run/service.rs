@@ -353,14 +353,16 @@ fn save(live: &Live) {
 }
 
 /// Where the knowledge of a predictor is kept: that of one is of no use to another, and must not be
-/// overwritten by it. None learns nothing.
+/// overwritten by it. The default's is where the option says, that of others beside it under their name. None learns
+/// nothing.
 pub(super) fn model_for(model: Option<PathBuf>, predictor: PredictorChoice) -> Option<PathBuf> {
     match predictor {
         PredictorChoice::None => None,
         PredictorChoice::Match => model,
-        PredictorChoice::Pcm(_) => model.map(|model| {
+        other => model.map(|model| {
             let mut path = model.into_os_string();
-            path.push(".pcm");
+            path.push(".");
+            path.push(other.name());
             path.into()
         }),
     }
@@ -378,4 +380,19 @@ fn lock_model(model: Option<&Path>) -> (Option<PathBuf>, Option<ModelLock>) {
         Err(error) => log::warn!("the model {} is not used: it cannot be locked: {error}", model.display()),
     }
     (None, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_predictor_has_a_model_of_its_own() {
+        let place = |words: &str| model_for(Some("/m/x".into()), words.parse().unwrap());
+        assert_eq!(place("match"), Some("/m/x".into()));
+        assert_eq!(place("epcm:64/48/0.5/paper"), Some("/m/x.epcm".into()));
+        assert_eq!(place("last"), Some("/m/x.last".into()));
+        assert_eq!(place("none"), None);
+        assert_eq!(model_for(None, PredictorChoice::Last), None);
+    }
 }

@@ -1,11 +1,18 @@
-//! The trie of the partitioned context model: counts of access sequences, cut into partitions.
+//! The trie of the partitioned context models: counts of access sequences, cut into partitions.
 //!
 //! What must stay true: a node is freed with everything below it (a child may count more than its
 //! parent, when a halving came between the two counts); a partition never has more nodes than allowed;
 //! its root is never freed.
 
+use super::Footprint;
 use crate::codec::{CodecError, Reader, put_varint};
 use crate::id::{FileId, IdMap};
+
+mod contexts;
+#[cfg(test)]
+pub(super) mod slow;
+
+pub(super) use contexts::{Contexts, Growth};
 
 const NIL: u32 = u32::MAX;
 
@@ -15,6 +22,18 @@ pub(super) struct NodeRef {
     index: u32,
     birth: u32,
 }
+
+/// A node after it was counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted {
+    pub(super) node: NodeRef,
+    /// This was the first time.
+    pub(super) new: bool,
+}
+
+/// A node that is there, as long as the trie does not change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot(u32);
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
@@ -48,26 +67,26 @@ impl Trie {
     }
 
     /// Counts the file on its own; the node of order one.
-    pub(super) fn count_root(&mut self, file: FileId) -> NodeRef {
+    pub(super) fn count_root(&mut self, file: FileId) -> Counted {
         if let Some(partition) = self.partitions.get(&file) {
             let root = partition.root;
             self.nodes[root as usize].count = self.nodes[root as usize].count.saturating_add(1);
-            return self.reference(root);
+            return Counted { node: self.reference(root), new: false };
         }
         let root = self.allocate(file);
         self.nodes[root as usize].root = root;
         self.partitions.insert(file, Partition { root, used: 1 });
-        self.reference(root)
+        Counted { node: self.reference(root), new: true }
     }
 
     /// Counts the file after the context, with a new node if there is room.
-    pub(super) fn count_after(&mut self, context: NodeRef, file: FileId) -> Option<NodeRef> {
+    pub(super) fn count_after(&mut self, context: NodeRef, file: FileId) -> Option<Counted> {
         let parent = self.live(context)?;
         let known = self.children(parent).find(|&child| self.nodes[child as usize].file == file);
         if let Some(child) = known {
             let node = &mut self.nodes[child as usize];
             node.count = node.count.saturating_add(1);
-            return Some(self.reference(child));
+            return Some(Counted { node: self.reference(child), new: false });
         }
         let owner = self.nodes[self.nodes[parent as usize].root as usize].file;
         if !self.make_room(owner) {
@@ -75,7 +94,7 @@ impl Trie {
         }
         // Halving may have freed the context itself.
         let parent = self.live(context)?;
-        Some(self.add_child(parent, owner, file))
+        Some(Counted { node: self.add_child(parent, owner, file), new: true })
     }
 
     /// Calls `each` with the files that followed the context and their likelihood.
@@ -90,6 +109,27 @@ impl Trie {
             let node = &self.nodes[child as usize];
             each(node.file, (node.count as f32 / seen as f32).min(1.0));
         }
+    }
+
+    /// The node, if it was not freed.
+    pub(super) fn spot(&self, node: NodeRef) -> Option<Spot> {
+        self.live(node).map(Spot)
+    }
+
+    /// The file a node ends with.
+    pub(super) fn file(&self, Spot(index): Spot) -> FileId {
+        self.nodes[index as usize].file
+    }
+
+    /// How often the node was counted, as far as that has not decayed.
+    pub(super) fn count(&self, Spot(index): Spot) -> u32 {
+        self.nodes[index as usize].count
+    }
+
+    /// The child that was counted most often, of equals the oldest.
+    pub(super) fn likeliest(&self, Spot(parent): Spot) -> Option<Spot> {
+        // Children are listed newest first, and of equals the last one is taken.
+        self.children(parent).max_by_key(|&child| self.nodes[child as usize].count).map(Spot)
     }
 
     /// Takes out the files' partitions, and their nodes wherever they follow others.
@@ -109,18 +149,17 @@ impl Trie {
         }
     }
 
-    pub(super) fn files(&self) -> usize {
-        self.partitions.len()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.nodes.len() - self.free.len()
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>()
+    /// One file a partition.
+    pub(super) fn footprint(&self) -> Footprint {
+        let bytes = self.nodes.capacity() * size_of::<Node>()
             + self.free.capacity() * size_of::<u32>()
-            + self.partitions.capacity() * (size_of::<(FileId, Partition)>() + 1)
+            + self.partitions.capacity() * (size_of::<(FileId, Partition)>() + 1);
+        Footprint {
+            files: self.partitions.len() as u64,
+            nodes: (self.nodes.len() - self.free.len()) as u64,
+            bytes: bytes as u64,
+            followers: 0,
+        }
     }
 
     pub(super) fn save(&self, out: &mut Vec<u8>) {
