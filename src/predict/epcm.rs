@@ -24,7 +24,7 @@ pub enum Estimator {
 /// The parameters of an extended partitioned context model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EpcmParameters {
-    /// Nodes a partition may have, its root included; 24 bytes each.
+    /// Nodes a partition may have, its root included; 20 bytes each.
     pub partition: u32,
     /// Longest context in files; less than a partition has nodes.
     pub order: u32,
@@ -61,7 +61,9 @@ impl Epcm {
         let child = self.trie.likeliest(node)?;
         let unfollowed = u32::from(current) + u32::from(self.parameters.estimator == Estimator::Corrected);
         let followed = self.trie.count(node).checked_sub(unfollowed).filter(|&count| count > 0)?;
-        Some((child, (self.trie.count(child) as f32 / followed as f32).min(1.0)))
+        let times = self.trie.count(child);
+        // Most of a well-worn path is certain, and division is what costs most here.
+        Some((child, if times >= followed { 1.0 } else { times as f32 / followed as f32 }))
     }
 
     /// What follows a context, nearest first.
@@ -115,7 +117,9 @@ impl Knowledge for Epcm {
 
     fn expected(&self, contexts: &Contexts, out: &mut Vec<Prediction>) {
         let start = out.len();
-        self.chains(contexts).flatten().for_each(|prediction| unite(out, start, prediction));
+        for chain in self.chains(contexts) {
+            chain.for_each(|prediction| unite(out, start, prediction));
+        }
         out[start..]
             .sort_by(|a, b| a.distance.cmp(&b.distance).then_with(|| b.likelihood.total_cmp(&a.likelihood)));
     }

