@@ -76,7 +76,9 @@ impl Given {
         out.extend(places.by_ref().take(room));
         let all = places.peek().is_none();
         self.files.extend(out[start..].iter().map(|prediction| prediction.file));
-        self.files.retain(|file| ranking.list().contains(file));
+        let mut listed = ranking.list().to_vec();
+        listed.sort_unstable();
+        self.files.retain(|file| listed.binary_search(file).is_ok());
         self.files.sort_unstable();
         self.all_of = all.then(|| ranking.changes());
     }
@@ -134,7 +136,7 @@ impl Predictor for Popular {
     }
 
     fn footprint(&self) -> Footprint {
-        let (files, bytes) = self.ranking.size();
+        let (files, bytes) = self.ranking.held();
         Footprint { files: files as u64, nodes: files as u64, bytes: bytes as u64, followers: 0 }
     }
 

@@ -5,7 +5,7 @@
 
 use super::super::table::{Entry, Table};
 use crate::codec::{CodecError, Reader, put_varint};
-use crate::id::FileId;
+use crate::id::{FileId, IdMap};
 
 /// Opens after which all counts are halved: a few builds of a middling project, so that a project nobody
 /// works on any more is soon no longer popular.
@@ -88,7 +88,7 @@ impl Ranking {
     }
 
     /// Files that were counted, and the memory that takes in bytes.
-    pub(super) fn size(&self) -> (usize, usize) {
+    pub(super) fn held(&self) -> (usize, usize) {
         (self.counts.known().count(), self.counts.bytes() + self.list.capacity() * size_of::<FileId>())
     }
 
@@ -141,7 +141,8 @@ impl Ranking {
     /// Every file with a count: the list as it stands, and then the others.
     fn ranked(&self) -> Vec<FileId> {
         let counted = self.counts.known().map(|(file, _)| file).filter(|&file| self.count(file) > 0);
-        let place = |file| self.list.iter().position(|&known| known == file).unwrap_or(usize::MAX);
+        let places: IdMap<FileId, usize> = self.list.iter().copied().zip(0..).collect();
+        let place = |file| places.get(&file).copied().unwrap_or(usize::MAX);
         let mut ranked: Vec<(u32, usize, FileId)> =
             counted.map(|file| (u32::MAX - self.count(file), place(file), file)).collect();
         ranked.sort_unstable();
