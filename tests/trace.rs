@@ -78,6 +78,11 @@ fn a_running_mount_is_recorded_until_a_signal() {
     );
     assert_eq!(second.status.code(), Some(1));
     assert!(text(&second).contains("a recording is under way already"), "{}", text(&second));
+    let inside = output_within(
+        augurfs().args(["trace", "record"]).arg(mount.point()).arg(mount.join("trace")),
+        PATIENCE,
+    );
+    assert!(text(&inside).contains("lies on the mount that is to be recorded"), "{}", text(&inside));
     let before = mount.count("/opens/total");
     stage.run(&mount, &order[50..]);
     let expected = before + FILES as u64 - 50;

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::net::Shutdown;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -120,6 +121,13 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 
 fn record(words: &Record) -> anyhow::Result<u8> {
     let name = || words.file.display();
+    // What is written there would be seen, recorded, and written there.
+    let mount = control::find(&words.mountpoint)?.0;
+    anyhow::ensure!(
+        !lies_on(&words.file, mount.device),
+        "{} lies on the mount that is to be recorded",
+        name()
+    );
     // From here on a signal ends the recording, and not us before the daemon has told the rest.
     let stop = stop(words.time)?;
     let asked = control::listen(&words.mountpoint, Request::Record { hash_names: words.hash_names })?;
@@ -138,6 +146,13 @@ fn record(words: &Record) -> anyhow::Result<u8> {
             Ok(FAILURE)
         }
     }
+}
+
+/// Is the file, or would it be, on the file system of this device?
+fn lies_on(file: &Path, device: (u32, u32)) -> bool {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let found = directory.metadata().map(|found| found.dev());
+    found.is_ok_and(|found| (rustix::fs::major(found), rustix::fs::minor(found)) == device)
 }
 
 /// Tells once when to stop, and once more when to wait no longer.

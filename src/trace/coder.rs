@@ -65,12 +65,20 @@ impl Running {
         expected: &'static str,
     ) -> Result<u64, CodecError> {
         let wrong = body.error(expected);
-        let number = self.0.wrapping_add(unzigzag(body.varint(expected)?) as u64);
-        if number >= limit {
-            return Err(wrong);
+        let before = *self;
+        match self.any(body, expected)? {
+            number if number < limit => Ok(number),
+            _ => {
+                *self = before;
+                Err(wrong)
+            }
         }
-        self.0 = number;
-        Ok(number)
+    }
+
+    /// The next number, whatever it is.
+    pub(super) fn any(&mut self, body: &mut Reader<'_>, expected: &'static str) -> Result<u64, CodecError> {
+        self.0 = self.0.wrapping_add(unzigzag(body.varint(expected)?) as u64);
+        Ok(self.0)
     }
 }
 

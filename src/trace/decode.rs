@@ -39,9 +39,9 @@ impl Coder {
     }
 
     pub(super) fn get_facts(&mut self, body: &mut Reader<'_>) -> Result<Facts, CodecError> {
-        let inode = self.inode.get(body, u64::MAX, "an inode number")?;
+        let inode = self.inode.any(body, "an inode number")?;
         let size = body.below(1 << 63, "a size")?;
-        let extent = self.extent.get(body, u64::MAX, "an address")?;
+        let extent = self.extent.any(body, "an address")?;
         Ok(Facts { inode, size, extent, directory: flag(body)? })
     }
 

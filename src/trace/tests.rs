@@ -42,9 +42,8 @@ fn read(bytes: &[u8]) -> (Vec<Record>, Result<Option<Tail>, TraceError>) {
 }
 
 fn facts() -> impl Strategy<Value = Facts> {
-    (any::<u32>(), 0..1u64 << 62, any::<u32>(), any::<bool>()).prop_map(|(inode, size, extent, directory)| {
-        Facts { inode: inode.into(), size, extent: extent.into(), directory }
-    })
+    (any::<u64>(), 0..1u64 << 62, any::<u64>(), any::<bool>())
+        .prop_map(|(inode, size, extent, directory)| Facts { inode, size, extent, directory })
 }
 
 fn residency() -> impl Strategy<Value = Residency> {
