@@ -5,6 +5,7 @@
 
 mod commands;
 mod options;
+mod trace;
 mod words;
 
 use crate::config::OptionError;
@@ -47,6 +48,7 @@ fn obey(words: Words) -> anyhow::Result<u8> {
         None => commands::mount(words.mount),
         Some(Command::Unmount(place)) => commands::unmount(&place.mountpoint),
         Some(Command::Stats(stats)) => commands::stats(&stats.place.mountpoint, stats.json),
+        Some(Command::Trace(trace)) => trace::obey(trace),
         Some(Command::Demo) => commands::demo(),
     }
 }

@@ -14,7 +14,7 @@ mod words;
 pub use error::OptionError;
 pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
-pub use unit::{show_bytes, show_duration};
+pub use unit::{DURATION_FORM, duration, show_bytes, show_duration};
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -112,6 +112,8 @@ pub struct Config {
     pub timeout: Duration,
     /// Time between two saves of the model.
     pub save_interval: Duration,
+    /// Where everything the engine is told is recorded from the start.
+    pub record: Option<PathBuf>,
     /// Refuse every change.
     pub read_only: bool,
     /// Let device nodes work.
@@ -152,6 +154,7 @@ impl Config {
             watch: true,
             timeout: option::TIMEOUT,
             save_interval: option::SAVE_INTERVAL,
+            record: None,
             read_only: false,
             dev: surroundings.root,
             suid: surroundings.root,

@@ -216,6 +216,12 @@ impl Engine {
         self.planner.give_up();
     }
 
+    /// What it was made with, with the budget it has now.
+    pub fn settings(&self) -> Settings {
+        let (predictor, scope) = (self.predictor.choice(), self.streams.scope());
+        Settings { predictor, scope, budget: self.budget }
+    }
+
     /// The figures now.
     pub fn snapshot(&self) -> Snapshot {
         let footprint = self.predictor.footprint();

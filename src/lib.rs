@@ -12,6 +12,7 @@
 //!     fuse                kernel protocol <-> our words                  the only place with fuser types
 //!       mirror            passthrough operations, inode table, handles   the only place that changes the source
 //!         live            threads and wall clock around the engine: who opened what, workers, control socket
+//!         trace           what an engine was told, and its effects, as a file; replay, import   format
 //!           engine        observe(event) -> effects                      pure: no threads, files, clock, randomness
 //!             predict     Pcm, Match, ... behind one trait               pure
 //!             plan        predictions -> jobs: horizon, order, budget    pure
@@ -73,3 +74,4 @@ pub mod run;
 pub mod stats;
 pub mod stream;
 pub mod sys;
+pub mod trace;

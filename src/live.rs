@@ -25,9 +25,11 @@ mod keeper;
 mod opens;
 mod pace;
 mod processes;
+mod tape;
 mod verdicts;
 mod watch;
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::RecvTimeoutError;
 use parking_lot::Mutex;
 
 use crate::engine::{Engine, Job, Outcome, Settings, Snapshot};
@@ -43,6 +46,7 @@ use crate::event::{Op, Residency};
 use crate::id::FileId;
 use crate::names::{Names, Programs};
 use crate::stats::Counters;
+use crate::trace::Start;
 use attachment::Berth;
 use backing::{Backing, DirBacking};
 use crew::Crew;
@@ -51,6 +55,7 @@ use driver::Driver;
 use follow::Follower;
 use keeper::Keeper;
 use processes::Processes;
+use tape::{Synced, Tape};
 
 pub use attachment::{Attachment, Tree};
 pub use board::{Joined, Want};
@@ -58,6 +63,7 @@ pub use figures::Figures;
 pub use keeper::SaveError;
 pub use pace::Ways;
 pub use processes::{Caller, OUTSIDE};
+pub use tape::{RecordError, Recording};
 pub use watch::{ChangeWatch, News};
 
 /// Whoever drops the driver without stopping it waits no longer than this for workers whose source hangs.
@@ -78,6 +84,8 @@ pub struct LiveConfig {
     pub join_wait: Duration,
     /// Time between two saves of the model, while anything is learned.
     pub save_interval: Duration,
+    /// A file into which everything the engine is told is recorded from the start; it is empty.
+    pub record: Option<File>,
     /// Where events, opens and prefetches are counted.
     pub counters: Arc<Counters>,
 }
@@ -102,6 +110,7 @@ pub struct Live {
     keeper: Arc<Keeper>,
     names: Arc<Mutex<Names>>,
     programs: Arc<Mutex<Programs>>,
+    tape: Arc<Tape>,
     berth: Arc<Berth>,
     tree: Mutex<Option<Arc<dyn Tree>>>,
     opens: Mutex<Option<Follower>>,
@@ -165,13 +174,18 @@ impl Live {
         let (live, inputs) = Live::assemble(names, counters, model, join_wait, backing);
         let mut engine = Engine::new(config.settings);
         live.keeper.load(&mut engine);
-        let parents = live.names.clone();
-        engine.set_parents(Box::new(move |file| parents.lock().parent(file)));
+        let parents = live.tape.clone();
+        engine.set_parents(Box::new(move |file| parents.parent(file)));
+        if let Some(file) = config.record {
+            let started = live.tape.start(Start::Birth, &engine, &[], None, Box::new(Synced(file)));
+            started.map_err(io::Error::other)?;
+        }
         let driver = Driver {
             engine,
             desk: live.desk.clone(),
             crew: live.crew.clone(),
             programs: live.programs.clone(),
+            tape: live.tape.clone(),
             save: live.keeper.path().map(|_| (config.save_interval, live.saver())),
             rounds: Default::default(),
         };
@@ -188,6 +202,7 @@ impl Live {
         backing: impl FnOnce(&Arc<Berth>) -> Box<dyn Backing>,
     ) -> (Live, crossbeam_channel::Receiver<Input>) {
         let programs = Arc::new(Mutex::new(Programs::new()));
+        let tape = Arc::new(Tape::new(names.clone(), programs.clone()));
         let keeper = Arc::new(Keeper::new(model, names.clone(), programs.clone()));
         let interner = programs.clone();
         let intern = move |path: &[u8]| interner.lock().intern(&String::from_utf8_lossy(path));
@@ -195,7 +210,7 @@ impl Live {
         let (desk, berth) = (Arc::new(desk), Arc::new(Berth::default()));
         let crew = Arc::new(Crew::new(backing(&berth), desk.clone(), join_wait));
         let (tree, opens, engine) = Default::default();
-        (Live { desk, crew, keeper, names, programs, berth, tree, opens, engine }, inputs)
+        (Live { desk, crew, keeper, names, programs, tape, berth, tree, opens, engine }, inputs)
     }
 
     /// What the engine thread calls to have the model saved, in a thread that may wait for the disk.
@@ -355,6 +370,10 @@ impl Live {
         }
         self.desk.turn_off();
         self.crew.close();
+        let written = self.tape.end(None).map(|written| written.recv_deadline(deadline));
+        if written == Some(Err(RecvTimeoutError::Timeout)) {
+            log::warn!("the recording could not be written to its end");
+        }
         if !self.crew.board().wait_for_workers(deadline) {
             log::warn!("a worker still waits for the source; it is left behind");
         }

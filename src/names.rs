@@ -31,7 +31,7 @@ const DEPTH_MAX: usize = 2048;
 const GONE_KEPT: usize = 65_536;
 
 /// The names. See the module's head.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Names {
     entries: Vec<Entry>,
     bytes: Vec<u8>,
@@ -138,6 +138,12 @@ impl Names {
     pub fn parent(&self, file: FileId) -> Option<FileId> {
         let entry = self.entries.get(file.index())?;
         (file != FileId::ROOT && entry.parent != NOBODY).then_some(FileId(entry.parent))
+    }
+
+    /// Directory and last component, also of a name that was removed and may come back; `None` for the root and for
+    /// what has no name. As [`Names::parent`], with the name.
+    pub fn place(&self, file: FileId) -> Option<(FileId, &[u8])> {
+        Some((self.parent(file)?, self.name_of(file)))
     }
 
     /// A rename happened. Returns who the destination is now, `None` if neither end was known.

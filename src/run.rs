@@ -11,6 +11,7 @@ pub mod guardian;
 mod mounted;
 mod path;
 mod presence;
+mod recording;
 mod report;
 mod service;
 pub mod signals;

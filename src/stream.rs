@@ -56,6 +56,11 @@ impl Streams {
         Streams { scope, ..Streams::default() }
     }
 
+    /// By what they are grouped.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
     /// A stream starts. Returns the streams that had to go to make room, in order of their numbers.
     pub fn begin(&mut self, stream: StreamId, origin: &Origin, now: Micros) -> Vec<StreamId> {
         self.end(stream, now);

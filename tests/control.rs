@@ -34,6 +34,7 @@ impl Daemon {
         let pid = process.id();
         let answer = move |request| match request {
             Request::Stats => Response::Stats { report: Box::new(report(pid)) },
+            other => Response::Error { message: format!("{other:?} is not for a test") },
         };
         let ear = control::serve(&control::own_socket(device).unwrap(), answer).unwrap();
         Daemon { point, process, _ear: ear, _mount: mount, _dir: dir }

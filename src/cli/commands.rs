@@ -37,6 +37,7 @@ fn config(words: &Mount) -> anyhow::Result<Config> {
     options(&mut config, &words.options)?;
     // The daemon leaves the directory it was started in.
     config.model = config.model.map(std::path::absolute).transpose()?;
+    config.record = config.record.map(std::path::absolute).transpose()?;
     Ok(config)
 }
 

@@ -52,6 +52,9 @@ pub(super) enum Command {
     Unmount(Place),
     /// Show what a mount has done: opens, what was fetched ahead, and what became of it
     Stats(Stats),
+    /// Record what a mount sees as a trace; show, check, import and anonymise traces
+    #[command(subcommand)]
+    Trace(super::trace::Trace),
     /// Show in under a minute what augurfs does, on a small tree on a slow device made for the purpose
     Demo,
 }

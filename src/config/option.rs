@@ -137,6 +137,12 @@ pub static OPTIONS: &[MountOption] = &[
         "time between two saves of the model",
         Kind::Duration(Duration::from_secs(1)..=DAY, |c, time| c.save_interval = time),
     ),
+    option(
+        "record",
+        "nothing is recorded",
+        "a file into which a trace of the whole mount is written (see augurfs trace --help)",
+        Kind::Path(|c, path| c.record = Some(path)),
+    ),
     option("ro", "rw", "refuse every change", Kind::Flag(|c| c.read_only = true)),
     option("rw", "rw", "allow changes", Kind::Flag(|c| c.read_only = false)),
     option("dev", "as root", "let device nodes work", Kind::Flag(|c| c.dev = true)),

@@ -9,9 +9,9 @@ mod line;
 mod place;
 mod server;
 
-pub use client::{ControlError, ask, ask_at};
+pub use client::{ControlError, Feed, ask, ask_at, listen};
 pub use place::{find, is_ours, own_socket, resolve};
-pub use server::{ControlGuard, serve};
+pub use server::{Answer, ControlGuard, serve};
 
 use crate::stats::Report;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,11 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// How do you do?
     Stats,
+    /// Send a trace of what the engine is told, behind the answer, until I hang up my side.
+    Record {
+        /// With hashes for names.
+        hash_names: bool,
+    },
 }
 
 /// What the daemon says to it.
@@ -33,6 +38,8 @@ pub enum Response {
         /// The numbers.
         report: Box<Report>,
     },
+    /// To `Record`: a trace follows, to the end of the stream.
+    Recording,
     /// It could not be done.
     Error {
         /// Why, in one sentence.

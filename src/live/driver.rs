@@ -17,6 +17,7 @@ use super::crew::{self, Crew};
 use super::desk::{Desk, Input};
 use super::pace::Ways;
 use super::processes::Announcement;
+use super::tape::Tape;
 use super::verdicts::{Open, Verdicts};
 use crate::clock::Micros;
 use crate::engine::{Effect, Engine, Job, Outcome, Step, Target};
@@ -46,6 +47,7 @@ pub(crate) struct Driver {
     pub(crate) desk: Arc<Desk>,
     pub(crate) crew: Arc<Crew>,
     pub(crate) programs: Arc<Mutex<Programs>>,
+    pub(crate) tape: Arc<Tape>,
     /// Called, with what was learned since, when the model is due to be saved. Must not block.
     pub(crate) save: Option<(Duration, Box<dyn FnMut() + Send>)>,
     pub(crate) rounds: Rounds,
@@ -80,7 +82,7 @@ struct Program {
 impl Driver {
     /// Runs until it is told to stop; returns at once if the engine panics.
     pub(crate) fn run(mut self, inputs: &Receiver<Input>) {
-        let (desk, crew) = (self.desk.clone(), self.crew.clone());
+        let (desk, crew, tape) = (self.desk.clone(), self.crew.clone(), self.tape.clone());
         // The engine is dropped with the panic: nobody sees what it left half done.
         let result = catch_unwind(AssertUnwindSafe(move || self.follow(inputs)));
         if result.is_err() {
@@ -88,6 +90,9 @@ impl Driver {
         }
         desk.turn_off();
         crew.close();
+        if result.is_err() {
+            tape.end(None);
+        }
     }
 
     fn follow(&mut self, inputs: &Receiver<Input>) {
@@ -201,7 +206,9 @@ impl Driver {
 
     /// Tells the engine, and keeps what it asks for.
     fn tell(&mut self, step: Step) {
+        let before = self.rounds.effects.len();
         self.engine.take(&step, &mut self.rounds.effects);
+        self.tape.step(&step, &self.rounds.effects[before..]);
     }
 
     fn count(&self, stream: StreamId, found: Residency) {
@@ -269,6 +276,7 @@ impl Driver {
                 save();
             }
         }
+        self.tape.flush();
     }
 
     fn judge(&mut self, now: Micros) {
@@ -323,6 +331,7 @@ mod tests {
             crew: Arc::new(Crew::new(Box::new(Nowhere), desk.clone(), Duration::ZERO)),
             desk,
             programs: Arc::default(),
+            tape: Arc::new(Tape::new(Arc::default(), Arc::default())),
             save: save.map(|interval| (interval, Box::new(|| {}) as Box<dyn FnMut() + Send>)),
             rounds: Rounds::default(),
         };

@@ -156,6 +156,15 @@ impl Processes {
         lives.by_process.values().find(|life| life.stream == stream).map(|life| life.origin)
     }
 
+    /// All living streams and where they come from, parents before their children.
+    pub(crate) fn origins(&self) -> Vec<(StreamId, Origin)> {
+        let lives = self.lives.lock();
+        let known = lives.by_process.values().map(|life| (life.stream, life.origin));
+        let mut all: Vec<_> = known.chain([(OUTSIDE, lives.outside)]).collect();
+        all.sort_unstable_by_key(|&(stream, _)| stream);
+        all
+    }
+
     /// Streams alive, the one of the outsiders not counted.
     pub(crate) fn len(&self) -> usize {
         self.lives.lock().by_process.len()

@@ -70,6 +70,7 @@ fn config(model: Option<PathBuf>) -> LiveConfig {
         settings: Settings { predictor: PredictorChoice::Match, scope: Scope::Job, budget: 1 << 30 },
         join_wait: LONG,
         save_interval: Duration::from_secs(300),
+        record: None,
         counters: Arc::default(),
     }
 }
@@ -335,4 +336,58 @@ fn workers_come_with_work() {
     assert_eq!(live.figures().workers, 1);
     live.stop().unwrap();
     assert_eq!(live.figures().workers, 0);
+}
+
+/// What was recorded, told to an engine of the same make.
+fn replayed(path: &Path) -> crate::trace::Replayed {
+    crate::trace::replay(crate::trace::open(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_recording_from_the_start_replays_to_the_same_effects() {
+    let dir = tempfile::tempdir().unwrap();
+    let (model, trace) = (Some(dir.path().join("model")), dir.path().join("trace"));
+    for round in 0..2 {
+        let record = Some(crate::trace::create(&trace).unwrap());
+        record.as_ref().unwrap().set_len(0).unwrap();
+        let (live, fake) = start(LiveConfig { record, ..config(model.clone()) });
+        assert!(live.is_recording());
+        if round == 1 {
+            (1..=6).for_each(|file| open(&live, file, Residency::Miss));
+            fake.wait("the end of the run", |asked| asked.iter().any(|job| is_data(job, FILES)));
+        }
+        run(&live);
+        live.stop().unwrap();
+        let replayed = replayed(&trace);
+        assert_eq!(replayed.first, None, "round {round}");
+        assert_eq!(replayed.start, Start::Birth);
+        assert!(replayed.effects >= u64::from(FILES), "round {round}: {replayed:?}");
+        let complete = crate::trace::Tail::Ended(crate::trace::Ending::Complete);
+        assert_eq!(replayed.tail, Some(complete));
+    }
+}
+
+#[test]
+fn a_recording_can_begin_and_end_at_any_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace");
+    let (live, _) = start(config(None));
+    run(&live);
+    live.snapshot().unwrap();
+    let recording = live.record(Box::new(crate::trace::create(&path).unwrap()), true).unwrap();
+    assert!(matches!(live.record(Box::new(io::sink()), false), Err(RecordError::UnderWay)));
+    run(&live);
+    live.snapshot().unwrap();
+    live.stop_recording(&recording);
+    assert!(recording.written.recv_timeout(LONG).is_err() && !live.is_recording());
+    run(&live);
+    live.stop().unwrap();
+    let replayed = replayed(&path);
+    assert_eq!(replayed.start, Start::Midlife);
+    assert!(replayed.steps > u64::from(FILES), "{replayed:?}");
+    let hashed = |record: &crate::trace::Record| match record {
+        crate::trace::Record::Name { place: Some(place), .. } => place.component.len() == 16,
+        _ => true,
+    };
+    assert!(crate::trace::open(&path).unwrap().all(|record| hashed(&record.unwrap())));
 }

@@ -6,7 +6,7 @@ const EMPTY: u32 = u32::MAX;
 const ERASED: u32 = u32::MAX - 1;
 
 /// The slots. The caller hashes and compares.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     slots: Vec<u32>,
     /// Slots that are not `EMPTY`.

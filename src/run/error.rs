@@ -86,6 +86,14 @@ pub enum MountError {
         /// The file.
         path: PathBuf,
     },
+    /// The file to record into could not be opened.
+    #[error("trace file {} cannot be written: {reason}; choose another with -o record=PATH", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
     /// The kernel, or the session, refused.
     #[error("the file system could not be mounted: {0}")]
     Session(io::Error),

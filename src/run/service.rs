@@ -20,6 +20,7 @@ use rustix::mount::UnmountFlags;
 use super::guardian::Guardian;
 use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
+use super::recording;
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
 use super::watching::watch_changes;
@@ -27,7 +28,7 @@ use super::{MountError, presence};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
 use crate::fuse::Session;
-use crate::live::control::{self, ControlGuard, Request, Response};
+use crate::live::control::{self, Answer, ControlGuard, Request, Response};
 use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
 use crate::model::ModelLock;
@@ -106,6 +107,7 @@ impl Service {
             },
             join_wait: config.join_wait,
             save_interval: config.save_interval,
+            record: config.record.as_deref().map(recording::file).transpose()?,
             counters: counters.clone(),
         })
         .map_err(MountError::Session)?;
@@ -266,7 +268,7 @@ impl Started {
         let place = config.mountpoint.display();
         log::info!("{place} is mounted, path {}: {}", chosen.path.as_str(), chosen.reason);
         let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters);
-        let control = listen(device, reporter);
+        let control = listen(device, reporter, live.clone());
         Ok(Service {
             config,
             mounted,
@@ -336,9 +338,10 @@ fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
 }
 
 /// Answers on the control socket.
-fn listen(device: (u32, u32), reporter: Reporter) -> Option<ControlGuard> {
+fn listen(device: (u32, u32), reporter: Reporter, live: Arc<Live>) -> Option<ControlGuard> {
     let answer = move |request| match request {
-        Request::Stats => Response::Stats { report: Box::new(reporter.report()) },
+        Request::Stats => Answer::from(Response::Stats { report: Box::new(reporter.report()) }),
+        Request::Record { hash_names } => recording::answer(&live, hash_names),
     };
     control::own_socket(device)
         .and_then(|path| control::serve(&path, answer))

@@ -93,18 +93,44 @@ fn no_socket(mount: Mount) -> ControlError {
 /// # Errors
 /// Nobody answers in time, or the answer is an error.
 pub fn ask_at(socket: &Path, request: Request) -> Result<Response, ControlError> {
-    let answer = exchange(socket, request).map_err(|e| unanswered(socket, &e))?;
+    converse(socket, request).map(|(response, _)| response)
+}
+
+/// What a daemon sends behind its answer.
+#[derive(Debug)]
+pub struct Feed {
+    /// What came with the answer.
+    pub begun: Vec<u8>,
+    /// Where the rest comes from. Reading it waits as long as it takes.
+    pub stream: UnixStream,
+}
+
+/// Asks the daemon of the mount at `mountpoint` for something that does not end with the answer.
+///
+/// # Errors
+/// As [`ask`].
+pub fn listen(mountpoint: &Path, request: Request) -> Result<(Response, Feed), ControlError> {
+    match find(mountpoint)? {
+        (mount, Some(socket)) => converse(&socket, request).map_err(|error| error.at(mount.point)),
+        (mount, None) => Err(no_socket(mount)),
+    }
+}
+
+fn converse(socket: &Path, request: Request) -> Result<(Response, Feed), ControlError> {
+    let (answer, feed) = exchange(socket, request).map_err(|e| unanswered(socket, &e))?;
     match serde_json::from_slice(&answer) {
         Ok(Response::Error { message }) => Err(ControlError::Refused(message)),
-        Ok(response) => Ok(response),
+        Ok(response) => Ok((response, feed)),
         Err(e) => Err(ControlError::Garbled(e.to_string())),
     }
 }
 
-fn exchange(socket: &Path, request: Request) -> io::Result<Vec<u8>> {
+fn exchange(socket: &Path, request: Request) -> io::Result<(Vec<u8>, Feed)> {
     let mut stream = UnixStream::connect(socket)?;
     line::write(&mut stream, serde_json::to_vec(&request)?, PATIENCE)?;
-    line::read(&mut stream, LONGEST_REPLY, PATIENCE)
+    let (answer, begun) = line::read_with_rest(&mut stream, LONGEST_REPLY, PATIENCE)?;
+    stream.set_read_timeout(None)?;
+    Ok((answer, Feed { begun, stream }))
 }
 
 fn unanswered(socket: &Path, error: &io::Error) -> ControlError {

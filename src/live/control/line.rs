@@ -4,12 +4,16 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Reads up to a newline.
+/// Reads up to a newline. What came behind it comes back too.
 ///
 /// # Errors
 /// `TimedOut` when the line is not complete in time; `InvalidData` when it is longer than `most`;
 /// `UnexpectedEof` when the other side leaves before its end.
-pub(super) fn read(stream: &mut UnixStream, most: usize, patience: Duration) -> io::Result<Vec<u8>> {
+pub(super) fn read_with_rest(
+    stream: &mut UnixStream,
+    most: usize,
+    patience: Duration,
+) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let deadline = Instant::now() + patience;
     let mut line = Vec::new();
     while Instant::now() < deadline {
@@ -19,11 +23,16 @@ pub(super) fn read(stream: &mut UnixStream, most: usize, patience: Duration) -> 
         if line.len() > most {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the line is too long"));
         }
-        if end.is_some() {
-            return Ok(line);
+        if let Some(end) = end {
+            return Ok((line, piece[end + 1..].to_vec()));
         }
     }
     Err(io::ErrorKind::TimedOut.into())
+}
+
+/// Reads up to a newline, as [`read_with_rest`] does; nothing is expected behind it.
+pub(super) fn read(stream: &mut UnixStream, most: usize, patience: Duration) -> io::Result<Vec<u8>> {
+    read_with_rest(stream, most, patience).map(|(line, _)| line)
 }
 
 fn piece(stream: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {

@@ -28,6 +28,22 @@ pub struct ControlGuard {
     thread: Option<JoinHandle<()>>,
 }
 
+/// What is said to a request.
+pub enum Answer {
+    /// One line, and that is all.
+    Line(Response),
+    /// A line, and then the connection belongs to somebody else, who must not take up the calling thread's time.
+    Feed(Response, Box<dyn FnOnce(UnixStream)>),
+}
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Self {
+        Answer::Line(response)
+    }
+}
+
+type Handler = dyn Fn(Request) -> Answer;
+
 /// Listens at `path` and answers each request with what `handler` says.
 ///
 /// What has that name already is replaced: it was left behind by a daemon that died, or belongs to one that is about to end,
@@ -36,10 +52,11 @@ pub struct ControlGuard {
 ///
 /// # Errors
 /// The socket could not be made, or the thread not started.
-pub fn serve(
+pub fn serve<A: Into<Answer>>(
     path: &Path,
-    handler: impl Fn(Request) -> Response + Send + 'static,
+    handler: impl Fn(Request) -> A + Send + 'static,
 ) -> io::Result<ControlGuard> {
+    let handler = move |request| handler(request).into();
     let (listener, inode) = bind(path)?;
     let (waker, wake) = UnixStream::pair()?;
     let work = move || listen(&listener, &wake, &handler);
@@ -80,7 +97,7 @@ fn inode(path: &Path) -> io::Result<u64> {
     Ok(fs::symlink_metadata(path)?.ino())
 }
 
-fn listen(listener: &UnixListener, wake: &UnixStream, handler: &dyn Fn(Request) -> Response) {
+fn listen(listener: &UnixListener, wake: &UnixStream, handler: &Handler) {
     loop {
         match stir(listener, wake, None) {
             Ok(Stir::Word) => {}
@@ -114,34 +131,38 @@ fn stir(from: &impl std::os::fd::AsFd, wake: &UnixStream, patience: Option<Durat
     }
 }
 
-fn attend(
-    mut stream: UnixStream,
-    wake: &UnixStream,
-    handler: &dyn Fn(Request) -> Response,
-) -> io::Result<()> {
+fn attend(mut stream: UnixStream, wake: &UnixStream, handler: &Handler) -> io::Result<()> {
     // Whoever connects and says nothing must not hold up our end.
     if !matches!(stir(&stream, wake, Some(PATIENCE))?, Stir::Word) {
         return Ok(());
     }
-    let response = match line::read(&mut stream, LONGEST_REQUEST, PATIENCE) {
+    let answer = match line::read(&mut stream, LONGEST_REQUEST, PATIENCE) {
         Ok(request) => answer(&request, handler),
         Err(e) if e.kind() == io::ErrorKind::InvalidData => unreadable(&e),
         Err(e) => return Err(e),
     };
-    line::write(&mut stream, serde_json::to_vec(&response)?, PATIENCE)
+    let (response, feed) = match answer {
+        Answer::Line(response) => (response, None),
+        Answer::Feed(response, feed) => (response, Some(feed)),
+    };
+    line::write(&mut stream, serde_json::to_vec(&response)?, PATIENCE)?;
+    if let Some(feed) = feed {
+        feed(stream);
+    }
+    Ok(())
 }
 
-fn answer(line: &[u8], handler: &dyn Fn(Request) -> Response) -> Response {
+fn answer(line: &[u8], handler: &Handler) -> Answer {
     let request = match serde_json::from_slice(line) {
         Ok(request) => request,
         Err(e) => return unreadable(&e),
     };
-    let failed = |_| Response::Error { message: "an internal error; the mount goes on".into() };
+    let failed = |_| Response::Error { message: "an internal error; the mount goes on".into() }.into();
     catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(failed)
 }
 
-fn unreadable(why: &dyn std::fmt::Display) -> Response {
-    Response::Error { message: format!("the request cannot be read: {why}") }
+fn unreadable(why: &dyn std::fmt::Display) -> Answer {
+    Response::Error { message: format!("the request cannot be read: {why}") }.into()
 }
 
 #[cfg(test)]
