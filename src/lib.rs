@@ -17,7 +17,7 @@
 //!             plan        predictions -> jobs: horizon, order, budget    pure
 //!             stream      process -> stream: inheritance, program        pure
 //!           model           the file of what was learned                 format
-//!           event id clock config stats names                            vocabulary
+//!           event id clock config stats names device                     vocabulary; how long devices take
 //!             codec         numbers and bytes as the model file has them
 //!   sys                   the few system calls                           no policy; the only unsafe code
 //! ```
@@ -59,6 +59,7 @@ pub mod clock;
 pub mod codec;
 pub mod config;
 pub mod demo;
+pub mod device;
 pub mod engine;
 pub mod event;
 pub mod fuse;
