@@ -12,6 +12,7 @@
 //!     fuse                kernel protocol <-> our words                  the only place with fuser types
 //!       mirror            passthrough operations, inode table, handles   the only place that changes the source
 //!         live            threads and wall clock around the engine: who opened what, workers, control socket
+//!         sim             virtual time around the same engine: simulated processes, memory and devices
 //!           engine        observe(event) -> effects                      pure: no threads, files, clock, randomness
 //!             predict     Pcm, Match, ... behind one trait               pure
 //!             plan        predictions -> jobs: horizon, order, budget    pure
@@ -71,6 +72,7 @@ pub mod names;
 pub mod plan;
 pub mod predict;
 pub mod run;
+pub mod sim;
 pub mod stats;
 pub mod stream;
 pub mod sys;
