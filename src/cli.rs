@@ -5,6 +5,7 @@
 
 mod commands;
 mod options;
+mod simulate;
 mod words;
 
 use crate::config::OptionError;
@@ -48,6 +49,7 @@ fn obey(words: Words) -> anyhow::Result<u8> {
         Some(Command::Unmount(place)) => commands::unmount(&place.mountpoint),
         Some(Command::Stats(stats)) => commands::stats(&stats.place.mountpoint, stats.json),
         Some(Command::Demo) => commands::demo(),
+        Some(Command::Simulate(simulation)) => simulate::simulate(&simulation),
     }
 }
 

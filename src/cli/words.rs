@@ -52,6 +52,8 @@ pub(super) enum Command {
     Unmount(Place),
     /// Show what a mount has done: opens, what was fetched ahead, and what became of it
     Stats(Stats),
+    /// Run workloads through the engine in virtual time: predictors, memory sizes and devices compared
+    Simulate(Box<super::simulate::Simulation>),
     /// Show in under a minute what augurfs does, on a small tree on a slow device made for the purpose
     Demo,
 }
