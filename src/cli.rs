@@ -6,6 +6,7 @@
 mod commands;
 mod options;
 mod trace;
+mod simulate;
 mod words;
 
 use crate::config::OptionError;
@@ -50,6 +51,7 @@ fn obey(words: Words) -> anyhow::Result<u8> {
         Some(Command::Stats(stats)) => commands::stats(&stats.place.mountpoint, stats.json),
         Some(Command::Trace(trace)) => trace::obey(trace),
         Some(Command::Demo) => commands::demo(),
+        Some(Command::Simulate(simulation)) => simulate::simulate(&simulation),
     }
 }
 

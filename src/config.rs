@@ -14,7 +14,7 @@ mod words;
 pub use error::OptionError;
 pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
-pub use unit::{DURATION_FORM, duration, show_bytes, show_duration};
+pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_duration};
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

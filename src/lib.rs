@@ -12,13 +12,14 @@
 //!     fuse                kernel protocol <-> our words                  the only place with fuser types
 //!       mirror            passthrough operations, inode table, handles   the only place that changes the source
 //!         live            threads and wall clock around the engine: who opened what, workers, control socket
-//!         trace           what an engine was told, and its effects, as a file; replay, import   format
+//!         sim             virtual time around the same engine: simulated processes, memory and devices
+//!           trace         what an engine was told, and its effects, as a file; replay, import   format
 //!           engine        observe(event) -> effects                      pure: no threads, files, clock, randomness
 //!             predict     Pcm, Match, ... behind one trait               pure
 //!             plan        predictions -> jobs: horizon, order, budget    pure
 //!             stream      process -> stream: inheritance, program        pure
 //!           model           the file of what was learned                 format
-//!           event id clock config stats names                            vocabulary
+//!           event id clock config stats names device                     vocabulary; how long devices take
 //!             codec         numbers and bytes as the model file has them
 //!   sys                   the few system calls                           no policy; the only unsafe code
 //! ```
@@ -35,8 +36,8 @@
 //! ```
 //!
 //! A request waits for a worker in one case only: what it wants is on its way or planned, and it would
-//! have to go to the source itself otherwise. That wait is bounded (`join_wait`) and never takes place
-//! on the thread that reads requests.
+//! have to go to the source itself otherwise. That wait is bounded (`join_wait`) and never keeps
+//! other requests from being read.
 //!
 //! # Data paths
 //!
@@ -60,6 +61,7 @@ pub mod clock;
 pub mod codec;
 pub mod config;
 pub mod demo;
+pub mod device;
 pub mod engine;
 pub mod event;
 pub mod fuse;
@@ -71,6 +73,7 @@ pub mod names;
 pub mod plan;
 pub mod predict;
 pub mod run;
+pub mod sim;
 pub mod stats;
 pub mod stream;
 pub mod sys;

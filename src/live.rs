@@ -14,19 +14,19 @@
 
 mod attachment;
 mod backing;
-mod board;
+pub(crate) mod board;
 pub mod control;
-mod crew;
+pub(crate) mod crew;
 mod desk;
 mod driver;
 mod figures;
 mod follow;
 mod keeper;
 mod opens;
-mod pace;
+pub(crate) mod pace;
 mod processes;
 mod tape;
-mod verdicts;
+pub(crate) mod verdicts;
 mod watch;
 
 use std::fs::File;

@@ -1,10 +1,7 @@
-//! The bench's device models, held to numbers from a separate program (Python, written from the
+//! The device models, held to numbers from a separate program (Python, written from the
 //! description alone) and to sums one can do by hand.
 
-#[path = "../benches/slow_device/model.rs"]
-mod model;
-
-use model::{Device, Head, Kind, Span, SplitMix, net_service};
+use augurfs::device::{Device, Head, Kind, Span, SplitMix, net_service, ssd_service};
 
 const GIB: u64 = 1 << 30;
 const MS: u64 = 1_000_000;
@@ -105,4 +102,32 @@ fn sixty_four_go_over_the_network_together_and_the_next_waits() {
     let once = MS + 20_480;
     assert!(done[..64].iter().all(|&(_, at)| at == once));
     assert_eq!(done[64], (64, 2 * once));
+}
+
+#[test]
+fn flash_takes_eighty_microseconds_thirty_two_at_once() {
+    assert_eq!(ssd_service(4096), 80_000 + 2_048);
+    let mut device = Device::new(Kind::Ssd, GIB, 1);
+    (0..33).for_each(|number| device.arrive(0, number, block(0)));
+    assert_eq!((device.in_service(), drain(&mut device).last()), (32, Some(&(32, 2 * 82_048))));
+}
+
+#[test]
+fn who_may_wait_waits_for_whoever_may_not() {
+    for kind in [Kind::Disk, Kind::Ssd] {
+        let mut device = Device::new(kind, GIB, 1);
+        // These take every place there is.
+        (0..32).for_each(|number| device.arrive(number, number, block(number * 4096)));
+        device.arrive_patiently(32, 100, block(40 * 4096));
+        device.arrive(32, 200, block(100 << 20));
+        let order: Vec<u64> = drain(&mut device).into_iter().map(|(number, _)| number).collect();
+        assert_eq!(order[32..], [200, 100], "{kind}");
+    }
+}
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    assert!(Kind::ALL.into_iter().all(|kind| kind.to_string().parse() == Ok(kind)));
+    let unknown = "tape".parse::<Kind>().unwrap_err();
+    assert_eq!(unknown.to_string(), "unknown device 'tape': known are disk, net and ssd");
 }

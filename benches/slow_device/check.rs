@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 
-use crate::model::SplitMix;
 use crate::stage::Stage;
+use augurfs::device::SplitMix;
 
 /// Readers at the same time, as many as `net` serves.
 const READERS: usize = 64;

@@ -15,7 +15,6 @@ mod arms;
 mod check;
 #[path = "../common/mod.rs"]
 mod common;
-mod model;
 mod parallel;
 mod report;
 mod server;
@@ -27,13 +26,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::{CommandFactory, Parser, ValueEnum};
+use augurfs::device::Kind;
+use clap::{CommandFactory, Parser};
 
 use arms::{Arm, Job, Theatre};
 use common::daemon::Program;
 use common::mounts::{Scratch, enter_namespace};
 use common::shell::Interruption;
-use model::Kind;
 use report::Report;
 use stage::{Plan, Stage};
 
@@ -42,7 +41,7 @@ use stage::{Plan, Stage};
 #[command(bin_name = "cargo bench --bench slow_device --")]
 struct Options {
     /// Which device model
-    #[arg(long, value_enum)]
+    #[arg(long)]
     device: Kind,
     /// The tree to copy onto the device
     #[arg(long)]
@@ -90,7 +89,7 @@ fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     if let [_, serve, kind, image, mountpoint] = arguments
         && serve == "--serve"
     {
-        let kind = kind.to_str().and_then(|kind| Kind::from_str(kind, true).ok()).context("which device?")?;
+        let kind = kind.to_str().and_then(|kind| kind.parse().ok()).context("which device?")?;
         return server::serve(kind, Path::new(image), Path::new(mountpoint));
     }
     if arguments.len() < 2 {
@@ -130,7 +129,7 @@ fn measure(options: &Options) -> anyhow::Result<()> {
 }
 
 fn run_rounds(options: &Options, mut theatre: Theatre<'_, '_>, command: &str) -> anyhow::Result<()> {
-    let device = report::name(options.device);
+    let device = options.device.as_str();
     println!("{device}, {} MiB, {} round(s): {command}", options.size, options.rounds);
     let mut samples = Vec::new();
     for round in 0..options.rounds {

@@ -14,8 +14,8 @@ use anyhow::{Context, bail};
 use crate::arms::{collect_files, drop_caches};
 use crate::common::daemon::{Daemon, Program};
 use crate::common::shell::Interruption;
-use crate::model::SplitMix;
 use crate::stage::Stage;
+use augurfs::device::SplitMix;
 
 /// Files the lone reader gets: a tenth of the list at most.
 const ALONE: usize = 200;

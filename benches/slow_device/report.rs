@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::arms::{Arm, Sample};
 use crate::common::median;
-use crate::model::Kind;
 
 /// A whole measurement, as written to `--json`.
 #[derive(Serialize)]
@@ -22,13 +21,6 @@ pub(crate) struct Report<'a> {
     pub(crate) gap_closed_first: Option<f64>,
     pub(crate) gap_closed_second: Option<f64>,
     pub(crate) samples: &'a [Sample],
-}
-
-pub(crate) fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Disk => "disk",
-        Kind::Net => "net",
-    }
 }
 
 const ARMS: [(Arm, &str); 6] = [

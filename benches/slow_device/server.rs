@@ -29,7 +29,7 @@ use fuser::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Device, Kind, Span};
+use augurfs::device::{Device, Kind, Span};
 
 /// Requests the kernel may have under way: the loop driver's queue is 128 deep.
 const QUEUE: u16 = 256;

@@ -17,8 +17,8 @@ use anyhow::{Context, bail};
 
 use crate::common::mounts::{Loop, Mounted, Scratch, make_ext4, utf8};
 use crate::common::shell::{end_within, tool};
-use crate::model::Kind;
 use crate::server::Counts;
+use augurfs::device::Kind;
 
 /// Where below the scratch directory the served image appears.
 const DEVICE: &str = "device";
@@ -116,7 +116,7 @@ impl Server {
         let at = scratch.directory(DEVICE)?;
         let mut child = Command::new(std::env::current_exe()?)
             .arg("--serve")
-            .arg(format!("{kind:?}").to_lowercase())
+            .arg(kind.as_str())
             .arg(scratch.path().join("image"))
             .arg(&at)
             // Not in our group: Ctrl-C is for us, and the device must live until all is unmounted.

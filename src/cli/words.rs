@@ -55,6 +55,8 @@ pub(super) enum Command {
     /// Record what a mount sees as a trace; show, check, import and anonymise traces
     #[command(subcommand)]
     Trace(super::trace::Trace),
+    /// Run workloads through the engine in virtual time: predictors, memory sizes and devices compared
+    Simulate(Box<super::simulate::Simulation>),
     /// Show in under a minute what augurfs does, on a small tree on a slow device made for the purpose
     Demo,
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 /// How a size is written, for error sentences.
-pub(super) const BYTES_FORM: &str = "a number of bytes, or a number with K, M or G";
+pub const BYTES_FORM: &str = "a number of bytes, or a number with K, M or G";
 /// How a duration is written, for error sentences.
 pub const DURATION_FORM: &str = "a number with ms, s, min or h (a bare number is seconds)";
 
 /// `512`, `64K`, `1.5G`: multiples of 1024. `None` when it is something else, or does not fit.
-pub(super) fn bytes(text: &str) -> Option<u64> {
+pub fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = number_and_unit(text)?;
     let scale = match unit {
         "" | "B" => 1u64,

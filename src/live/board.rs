@@ -4,7 +4,7 @@
 //! request waits for; a job is begun once or withdrawn, never both; whoever waits here is released
 //! by the job's end, by a deadline, or when the board closes; no lock is held while anybody is woken.
 
-mod state;
+pub(crate) mod state;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -92,17 +92,9 @@ impl Board {
     /// Takes a job down unless it has begun or a request waits for it. Says whether it did.
     pub(crate) fn withdraw(&self, id: JobId) -> bool {
         let mut state = self.state.lock();
-        let Some(&Stage::Waiting(job)) = state.stages.get(&id) else {
-            return false;
-        };
-        if state.awaited.contains_key(&id) {
-            return false;
-        }
-        state.stages.remove(&id);
-        // Its place in the line is passed over when its turn comes.
-        state.forget_plan(&job);
+        let withdrawn = state.withdraw(id);
         self.publish(&state);
-        true
+        withdrawn
     }
 
     /// The next job for a worker; `None` tells it to end, and counts it as ended.

@@ -4,6 +4,7 @@
 //! real and effective ids act on the whole process; the file-system ids and a raw setgroups do not.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::process::Gid;
 
@@ -17,6 +18,12 @@ pub fn own_umask() -> io::Result<()> {
     // table and no memory changes hands.
     let rc = unsafe { libc::unshare(libc::CLONE_FS) };
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Time that the calling thread has spent on a processor.
+pub fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// The calling thread acts on files as another user until this is dropped.

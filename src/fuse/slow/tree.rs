@@ -4,6 +4,8 @@
 
 use std::ffi::OsStr;
 
+use crate::device::SplitMix;
+
 /// Files in one directory: small enough that a walk sees many directories, as in a source tree.
 const FILES_PER_DIRECTORY: usize = 24;
 
@@ -38,7 +40,7 @@ pub(super) struct Tree {
 impl Tree {
     pub(super) fn generate(seed: u64, files: usize, bytes: usize) -> Tree {
         let mut tree = Tree { nodes: vec![directory("", 0)] };
-        let mut dice = Dice(seed);
+        let mut dice = SplitMix(seed);
         let mut left = bytes;
         let mut parent = 0;
         for number in 0..files {
@@ -107,7 +109,7 @@ fn directory(name: &str, parent: usize) -> Node {
 
 /// A size between half and one and a half times a fair share of what is left; the last file takes
 /// the rest, so that the sum comes out.
-fn share(dice: &mut Dice, left: usize, files: usize) -> usize {
+fn share(dice: &mut SplitMix, left: usize, files: usize) -> usize {
     if files <= 1 {
         return left;
     }
@@ -116,7 +118,7 @@ fn share(dice: &mut Dice, left: usize, files: usize) -> usize {
 }
 
 /// Lines of words, `size` bytes or the first line, whichever is longer; the first line is the name.
-fn text(dice: &mut Dice, name: &str, size: usize) -> Vec<u8> {
+fn text(dice: &mut SplitMix, name: &str, size: usize) -> Vec<u8> {
     let first = format!("{name}\n");
     let mut text = first.clone().into_bytes();
     while text.len() < size {
@@ -130,27 +132,9 @@ fn text(dice: &mut Dice, name: &str, size: usize) -> Vec<u8> {
     text
 }
 
-fn word(dice: &mut Dice) -> &'static str {
+fn word(dice: &mut SplitMix) -> &'static str {
     let rare = dice.below((WORDS_PER_LINE * 64) as u64) == 0;
     WORDS[if rare { WORDS.len() - 1 } else { dice.below(WORDS.len() as u64 - 1) as usize }]
-}
-
-/// splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number in `0..limit`; the bias is far below what anyone could see in a text.
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
-    }
 }
 
 #[cfg(test)]

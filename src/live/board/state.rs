@@ -7,45 +7,45 @@ use crate::engine::{Job, Target};
 use crate::id::{FileId, JobId};
 
 /// Looking at used files only helps the next run: two workers at most, and after the files to be warmed.
-pub(super) const LOOKERS: usize = 2;
+pub(crate) const LOOKERS: usize = 2;
 /// But one job in so many is a look, so that a long run does not put them off for ever.
 const LOOK_EVERY: u64 = 16;
 
 /// The jobs and the workers.
 #[derive(Debug)]
-pub(super) struct State {
+pub(crate) struct State {
     /// Files to be warmed, in order. A job that is not waiting any more is passed over.
-    pub(super) warm: VecDeque<Job>,
+    pub(crate) warm: VecDeque<Job>,
     /// Files to be looked at, likewise.
-    pub(super) look: VecDeque<Job>,
+    pub(crate) look: VecDeque<Job>,
     /// Every job there is.
-    pub(super) stages: HashMap<JobId, Stage>,
+    pub(crate) stages: HashMap<JobId, Stage>,
     /// What a request can wait for.
-    pub(super) planned: HashMap<(FileId, Want), JobId>,
+    pub(crate) planned: HashMap<(FileId, Want), JobId>,
     /// Requests that wait for a job.
-    pub(super) awaited: HashMap<JobId, usize>,
+    pub(crate) awaited: HashMap<JobId, usize>,
     /// Jobs begun so far.
-    pub(super) begun: u64,
+    pub(crate) begun: u64,
     /// Jobs under way, and how many of them are looks.
-    pub(super) flying: usize,
-    pub(super) looking: usize,
+    pub(crate) flying: usize,
+    pub(crate) looking: usize,
     /// Workers there are, and how many of them wait.
-    pub(super) workers: usize,
-    pub(super) idle: usize,
+    pub(crate) workers: usize,
+    pub(crate) idle: usize,
     /// Jobs that may be under way at once.
-    pub(super) width: usize,
-    pub(super) closed: bool,
+    pub(crate) width: usize,
+    pub(crate) closed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     Waiting(Job),
     Flying,
 }
 
 impl State {
     /// Nothing to do, for at most `width` jobs at once.
-    pub(super) fn new(width: usize) -> Self {
+    pub(crate) fn new(width: usize) -> Self {
         State {
             warm: VecDeque::new(),
             look: VecDeque::new(),
@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    pub(super) fn post(&mut self, job: &Job) {
+    pub(crate) fn post(&mut self, job: &Job) {
         self.stages.insert(job.id, Stage::Waiting(*job));
         match want_of(job.target) {
             Some(want) => {
@@ -74,7 +74,7 @@ impl State {
     }
 
     /// Begins the next job, if the width allows one.
-    pub(super) fn next(&mut self) -> Option<Job> {
+    pub(crate) fn next(&mut self) -> Option<Job> {
         let look_first = self.begun.is_multiple_of(LOOK_EVERY);
         let job = if look_first {
             self.next_look().or_else(|| self.next_warm())
@@ -87,7 +87,19 @@ impl State {
         Some(job)
     }
 
-    pub(super) fn next_warm(&mut self) -> Option<Job> {
+    /// Takes a job down unless it has begun or a request waits for it. Says whether it did.
+    pub(crate) fn withdraw(&mut self, id: JobId) -> bool {
+        let Some(&Stage::Waiting(job)) = self.stages.get(&id) else { return false };
+        if self.awaited.contains_key(&id) {
+            return false;
+        }
+        self.stages.remove(&id);
+        // Its place in the line is passed over when its turn comes.
+        self.forget_plan(&job);
+        true
+    }
+
+    fn next_warm(&mut self) -> Option<Job> {
         while self.flying < self.width {
             let job = self.warm.pop_front()?;
             if self.is_waiting(job.id) {
@@ -97,7 +109,7 @@ impl State {
         None
     }
 
-    pub(super) fn next_look(&mut self) -> Option<Job> {
+    fn next_look(&mut self) -> Option<Job> {
         while self.looking < LOOKERS && self.flying < self.width {
             let job = self.look.pop_front()?;
             if self.is_waiting(job.id) {
@@ -109,34 +121,34 @@ impl State {
     }
 
     /// The job that brings what is wanted of a file: whoever brings its bytes brings its name too.
-    pub(super) fn planned(&self, file: FileId, want: Want) -> Option<JobId> {
+    pub(crate) fn planned(&self, file: FileId, want: Want) -> Option<JobId> {
         let of = |want| self.planned.get(&(file, want)).copied();
         of(want).or_else(|| if want == Want::Attributes { of(Want::Data) } else { None })
     }
 
-    pub(super) fn is_waiting(&self, id: JobId) -> bool {
+    fn is_waiting(&self, id: JobId) -> bool {
         matches!(self.stages.get(&id), Some(Stage::Waiting(_)))
     }
 
-    pub(super) fn may_begin(&self) -> bool {
+    pub(crate) fn may_begin(&self) -> bool {
         self.flying < self.width && !(self.warm.is_empty() && self.look.is_empty())
     }
 
-    pub(super) fn missing_workers(&self) -> usize {
+    pub(crate) fn missing_workers(&self) -> usize {
         let waiting = self.stages.len() - self.flying;
         let (looks, room) = (self.look.len().min(waiting), LOOKERS.saturating_sub(self.looking));
         let wanted = self.flying + waiting - looks + looks.min(room);
         wanted.min(self.width).saturating_sub(self.workers)
     }
 
-    pub(super) fn finish(&mut self, job: &Job) {
+    pub(crate) fn finish(&mut self, job: &Job) {
         self.stages.remove(&job.id);
         self.flying -= 1;
         self.looking -= usize::from(job.target == Target::Facts);
         self.forget_plan(job);
     }
 
-    pub(super) fn forget_plan(&mut self, job: &Job) {
+    pub(crate) fn forget_plan(&mut self, job: &Job) {
         if let Some(want) = want_of(job.target)
             && self.planned.get(&(job.file, want)) == Some(&job.id)
         {
@@ -144,7 +156,7 @@ impl State {
         }
     }
 
-    pub(super) fn hasten(&mut self, id: JobId) {
+    pub(crate) fn hasten(&mut self, id: JobId) {
         if let Some(&Stage::Waiting(job)) = self.stages.get(&id)
             && !self.awaited.contains_key(&id)
         {
@@ -153,7 +165,7 @@ impl State {
         }
     }
 
-    pub(super) fn leave(&mut self, id: JobId) {
+    pub(crate) fn leave(&mut self, id: JobId) {
         if let Some(count) = self.awaited.get_mut(&id) {
             *count -= 1;
             if *count == 0 {

@@ -1,0 +1,83 @@
+//! `augurfs simulate` as a user meets it. Mounts nothing.
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+fn simulate(arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_augurfs"));
+    command.arg("simulate").args(arguments.split_whitespace()).env_remove("RUST_LOG").output().unwrap()
+}
+
+/// What it prints when all is well, and nothing besides.
+fn printed(arguments: &str) -> String {
+    let output = simulate(arguments);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn refused(arguments: &str, code: i32, sentence: &str) {
+    let output = simulate(arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(code), 1), "{arguments}: {said}");
+    assert!(said.starts_with("augurfs: ") && said.contains(sentence), "{arguments}: {said}");
+    assert!(output.stdout.is_empty(), "{arguments}");
+}
+
+#[test]
+fn the_same_words_print_the_same() {
+    let words = "--generate build-j:units=6 --generate zipf:files=50,opens=100 --predictor match,pcm \
+                 --cache 256K,1M --policy lru,fifo --device net --no-cost --seed 3";
+    for format in ["text", "markdown", "csv", "json"] {
+        let words = format!("{words} --format {format}");
+        assert_eq!(printed(&words), printed(&words));
+    }
+    let other = words.replace("--seed 3", "--seed 4");
+    assert_ne!(printed(words), printed(&other));
+}
+
+#[test]
+fn a_grid_has_a_row_for_each_place_and_predictor() {
+    let csv = printed(
+        "--generate sort:blocks=5 --generate link:objects=9,links=3 --predictor match,none,pcm \
+         --cache 1M,2M --device net,ssd --no-cost --format csv",
+    );
+    // Both workloads under one head; `none` once.
+    assert_eq!(csv.lines().count(), 1 + 2 * 2 * 2 * 3, "{csv}");
+    assert_eq!(csv.lines().filter(|line| line.contains(",none,")).count(), 8);
+}
+
+#[test]
+fn recordings_are_passes_of_one_job() {
+    let scratch = tempfile::tempdir().unwrap();
+    let lines = |from: u32| (from..from + 40).map(|n| format!("7\tgrep\tdoc/{n:03}\n")).collect::<String>();
+    let (one, two) = (scratch.path().join("one.tsv"), scratch.path().join("two.tsv"));
+    std::fs::write(&one, lines(0)).unwrap();
+    std::fs::write(&two, lines(20)).unwrap();
+    let right = |traces: &str| {
+        let json = printed(&format!("{traces} --device net --format json"));
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        json["rows"][1]["accuracy"].as_f64().unwrap()
+    };
+    let (one, two) = (one.display(), two.display());
+    assert!(right(&one.to_string()) > 0.95, "learned from itself");
+    let half = right(&format!("{one} {two}"));
+    assert!((0.3..0.6).contains(&half), "half of the second was in the first: {half}");
+}
+
+#[test]
+fn errors_are_one_sentence_and_say_where() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (bad, absent) = (scratch.path().join("bad.tsv"), scratch.path().join("absent.tsv"));
+    std::fs::write(&bad, "1\tmake\tMakefile\nmake Makefile\n").unwrap();
+    refused("", 2, "<TRACE|--generate");
+    refused("--generate bild", 2, "unknown workload 'bild': known are traversal,");
+    refused("--generate build --predictor oracle", 2, "unknown predictor 'oracle'");
+    refused("--generate build --cache lots", 2, "expected a number of bytes");
+    refused(
+        &absent.display().to_string(),
+        1,
+        &format!("cannot simulate: {}: No such file", absent.display()),
+    );
+    let sentence = format!("cannot simulate: {}: line 2: expected a process number", bad.display());
+    refused(&bad.display().to_string(), 1, &sentence);
+}
