@@ -35,7 +35,7 @@ pub use grid::{Grid, Place, Row};
 pub use layout::lay_out;
 pub use memory::{Policy, Replacement, UnknownPolicy};
 pub use run::{Done, Figures, Settings, Spread, run};
-pub use source::{Recordings, TraceError};
+pub use source::{LineError, Recordings};
 pub use table::{Format, UnknownFormat, table};
 pub use workload::{Deed, File, Pass, Step, Workload};
 

@@ -65,6 +65,30 @@ fn recordings_are_passes_of_one_job() {
 }
 
 #[test]
+fn traces_are_recordings_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (table, trace) = (scratch.path().join("table.csv"), scratch.path().join("job.trace"));
+    let lines = |n: u32| format!("{}.{:03},7,grep,doc/{n:03},open,5000\n", n / 1000, n % 1000);
+    let rows: String = (0..200).map(lines).collect();
+    std::fs::write(&table, format!("time,pid,program,path,op,size\n{rows}")).unwrap();
+    let mut import = Command::new(env!("CARGO_BIN_EXE_augurfs"));
+    import.args(["trace", "import", "--from", "csv"]).arg(&table).arg(&trace);
+    assert!(import.output().unwrap().status.success());
+    let json = printed(&format!("{} --device net --format json --no-cost", trace.display()));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let row = &json["rows"][1];
+    // A millisecond between any two: 199 of them, and 4 us for each use.
+    assert_eq!((&row["hot_ns"], &row["opens"]), (&199_800_000.into(), &200.into()));
+    assert_eq!(row["warmed_bytes"], 199 * 5000, "all but the first, at the size that was recorded");
+
+    std::fs::write(&trace, &std::fs::read(&trace).unwrap()[..30]).unwrap();
+    let mut damaged = std::fs::read(&trace).unwrap();
+    damaged.extend_from_slice(&[1; 40]);
+    std::fs::write(&trace, damaged).unwrap();
+    refused(&trace.display().to_string(), 1, "job.trace is damaged: at byte ");
+}
+
+#[test]
 fn errors_are_one_sentence_and_say_where() {
     let scratch = tempfile::tempdir().unwrap();
     let (bad, absent) = (scratch.path().join("bad.tsv"), scratch.path().join("absent.tsv"));
@@ -76,7 +100,7 @@ fn errors_are_one_sentence_and_say_where() {
     refused(
         &absent.display().to_string(),
         1,
-        &format!("cannot simulate: {}: No such file", absent.display()),
+        &format!("cannot simulate: {} cannot be read: No such file", absent.display()),
     );
     let sentence = format!("cannot simulate: {}: line 2: expected a process number", bad.display());
     refused(&bad.display().to_string(), 1, &sentence);

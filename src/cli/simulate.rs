@@ -6,6 +6,7 @@ use crate::device::Kind;
 use crate::predict::PredictorChoice;
 use crate::sim::generate::{Recipe, SHAPES};
 use crate::sim::{Format, Grid, Policy, Recordings, Workload, table};
+use crate::trace::{self, TraceError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,8 +16,8 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(after_help = shapes(), group(clap::ArgGroup::new("what").required(true).multiple(true)))]
 pub(super) struct Simulation {
-    /// Recordings of one job, one pass each; the last one stands for all that follow. Lines of
-    /// process number, program and path, with tabs between them
+    /// Recordings of one job, one pass each; the last one stands for all that follow. Traces, or lines
+    /// of process number, program and path with tabs between them
     #[arg(value_name = "TRACE", group = "what")]
     traces: Vec<PathBuf>,
     /// A workload made for the purpose (see below); may be given several times
@@ -49,7 +50,7 @@ pub(super) struct Simulation {
     /// For generated workloads and for devices
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// What a process of a recording does between two opens
+    /// Time a process takes between two opens where a recording has no times
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "100us")]
     think: Duration,
     /// text, markdown, csv or json
@@ -140,8 +141,14 @@ impl Simulation {
         }
         let mut recordings = Recordings::new(&names.join(" "), self.think);
         for (path, name) in self.traces.iter().zip(names).take(passes) {
-            let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
-            recordings.add(&text).context(name)?;
+            match trace::open(path) {
+                // It is a text, if it is anything.
+                Err(TraceError::Foreign { .. }) => {
+                    let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+                    recordings.add(&text).context(name)?;
+                }
+                trace => recordings.add_trace(trace?)?,
+            }
         }
         Ok(recordings.finish())
     }

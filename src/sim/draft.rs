@@ -55,6 +55,11 @@ impl Draft {
         })
     }
 
+    /// Sets what is known of a file.
+    pub(super) fn set_facts(&mut self, file: FileId, facts: Facts) {
+        self.workload.files[file.index()].facts = facts;
+    }
+
     /// Another pass, behind those that are there.
     pub(super) fn pass(&mut self, story: Story) {
         self.workload.passes.push(story.pass);
@@ -131,7 +136,8 @@ impl Story {
         self.add(stream, Duration::ZERO, Deed::Access(file, Op::Remove));
     }
 
-    fn add(&mut self, stream: StreamId, think: Duration, deed: Deed) {
+    /// A process thinks, then does something.
+    pub(super) fn add(&mut self, stream: StreamId, think: Duration, deed: Deed) {
         self.pass.steps.push(Step { stream, think, deed });
     }
 }

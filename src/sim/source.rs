@@ -1,4 +1,4 @@
-//! Recorded opens as a workload.
+//! Recordings as a workload: traces (`records`), and lines of text.
 //!
 //! A line is one open, in three columns: process number, program, path below the tree, with tabs between
 //! them. Nothing is known of times, sizes and parents: the think time is given, files of unknown
@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+mod records;
+mod retelling;
+
 use super::draft::{Draft, Story};
 use super::workload::Workload;
 use crate::id::StreamId;
@@ -22,7 +25,7 @@ const UNKNOWN_SIZE: u64 = 16 << 10;
 /// A line is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: expected a process number, a program and a path, with tabs between them")]
-pub struct TraceError {
+pub struct LineError {
     /// Which, from 1.
     pub line: usize,
 }
@@ -44,7 +47,7 @@ impl Recordings {
     ///
     /// # Errors
     /// At the first line that is none of the form.
-    pub fn add(&mut self, text: &str) -> Result<(), TraceError> {
+    pub fn add(&mut self, text: &str) -> Result<(), LineError> {
         let lines: Vec<[&str; 3]> = text
             .lines()
             .enumerate()
@@ -81,13 +84,13 @@ impl Recordings {
     }
 }
 
-fn columns(line: usize, text: &str) -> Result<[&str; 3], TraceError> {
+fn columns(line: usize, text: &str) -> Result<[&str; 3], LineError> {
     let columns: Vec<&str> = text.split('\t').collect();
     match columns[..] {
         [process, program, path] if is_path(path) && process.parse::<u32>().is_ok() => {
             Ok([process, program, path])
         }
-        _ => Err(TraceError { line }),
+        _ => Err(LineError { line }),
     }
 }
 
@@ -128,7 +131,7 @@ mod tests {
     fn what_is_no_trace_is_refused_with_its_line() {
         for (text, line) in [("x", 1), ("1\ta\tb\n1\ta\n", 2), ("x\ta\tb\n", 1), ("1\ta\t/b\n", 1)] {
             let error = Recordings::new("", Duration::ZERO).add(text).unwrap_err();
-            assert_eq!(error, TraceError { line }, "{text}");
+            assert_eq!(error, LineError { line }, "{text}");
         }
     }
 }
