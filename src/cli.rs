@@ -4,9 +4,11 @@
 //! 2 not understood, 32 not mounted (what mount(8) expects).
 
 mod commands;
+mod explain;
+mod model;
 mod options;
-mod trace;
 mod simulate;
+mod trace;
 mod words;
 
 use crate::config::OptionError;
@@ -50,6 +52,8 @@ fn obey(words: Words) -> anyhow::Result<u8> {
         Some(Command::Unmount(place)) => commands::unmount(&place.mountpoint),
         Some(Command::Stats(stats)) => commands::stats(&stats.place.mountpoint, stats.json),
         Some(Command::Trace(trace)) => trace::obey(trace),
+        Some(Command::Explain(words)) => explain::run(&words),
+        Some(Command::Model(command)) => model::run(&command),
         Some(Command::Demo) => commands::demo(),
         Some(Command::Simulate(simulation)) => simulate::simulate(&simulation),
     }

@@ -5,6 +5,8 @@
 
 use thiserror::Error;
 
+pub mod text;
+
 /// Something was not as the format says.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("at byte {at}: expected {expected}")]

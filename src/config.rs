@@ -102,6 +102,8 @@ pub struct Config {
     pub stream: Scope,
     /// Where the model is kept; `None` keeps it in memory only.
     pub model: Option<PathBuf>,
+    /// Most memory for what is learned, in bytes, names included.
+    pub model_size: u64,
     /// Most bytes warmed and not yet used; `None` leaves it to the daemon (a quarter of what is available).
     pub budget: Option<u64>,
     /// How long an open whose file is being fetched may wait for the fetch.
@@ -149,6 +151,7 @@ impl Config {
             path: DataPath::Auto,
             predictor: String::from("match"),
             stream: Scope::default(),
+            model_size: option::MODEL_SIZE,
             budget: None,
             join_wait: option::JOIN_WAIT,
             watch: true,

@@ -15,12 +15,18 @@ use crate::plan::Planner;
 use crate::predict::{Access, Kind, LoadError, Prediction, Predictor, PredictorChoice};
 use crate::stream::{Stream, Streams};
 
+mod account;
 mod snapshot;
 mod step;
+mod upkeep;
 
 pub use crate::event::Facts;
 pub use crate::model::Learned;
-pub use crate::plan::{Effect, FactTable, Fate, Job, Outcome, ParentOf, Target, Window};
+pub use crate::plan::{
+    Account, Effect, FactTable, Fate, Job, Last, Outcome, ParentOf, Standing, Target, Window,
+};
+pub use crate::predict::{Scans, Sightings};
+pub use account::FileAccount;
 pub use snapshot::{Opens, Snapshot};
 pub use step::Step;
 
@@ -44,6 +50,8 @@ pub struct Engine {
     /// The latest moment anybody spoke of.
     now: Micros,
     events: u64,
+    /// Names are not looked through before so many events: it would be in vain.
+    untidy_until: u64,
     opens: Opens,
     programs: BTreeMap<ProgramId, Opens>,
 }
@@ -58,6 +66,7 @@ impl Engine {
             budget: settings.budget,
             now: Micros(0),
             events: 0,
+            untidy_until: 0,
             opens: Opens::default(),
             programs: BTreeMap::new(),
         }
@@ -237,6 +246,7 @@ impl Engine {
             opens: self.opens,
             programs: self.programs.iter().map(|(&program, &opens)| (program, opens)).collect(),
             prefetch: self.planner.fate(),
+            scans: self.predictor.scans(),
             budget: self.budget,
         }
     }

@@ -11,6 +11,7 @@
 //!   demo                  the whole of it on a source with a slow device, for show
 //!     fuse                kernel protocol <-> our words                  the only place with fuser types
 //!       mirror            passthrough operations, inode table, handles   the only place that changes the source
+//!       shelf             model files outside of a mount: shown, checked, moved, united   format and files
 //!         live            threads and wall clock around the engine: who opened what, workers, control socket
 //!         sim             virtual time around the same engine: simulated processes, memory and devices
 //!           trace         what an engine was told, and its effects, as a file; replay, import   format
@@ -73,6 +74,7 @@ pub mod names;
 pub mod plan;
 pub mod predict;
 pub mod run;
+pub mod shelf;
 pub mod sim;
 pub mod stats;
 pub mod stream;

@@ -19,6 +19,7 @@ pub mod control;
 pub(crate) mod crew;
 mod desk;
 mod driver;
+mod explain;
 mod figures;
 mod follow;
 mod keeper;
@@ -26,6 +27,7 @@ mod opens;
 pub(crate) mod pace;
 mod processes;
 mod tape;
+mod tidy;
 pub(crate) mod verdicts;
 mod watch;
 
@@ -78,6 +80,8 @@ pub struct LiveConfig {
     pub names: Arc<Mutex<Names>>,
     /// Where the model is kept; `None` is nowhere.
     pub model: Option<PathBuf>,
+    /// Most memory for what is learned, in bytes, names included.
+    pub memory: u64,
     /// Predictor and budget.
     pub settings: Settings,
     /// How long a request may wait for a job that brings what it wants.
@@ -170,10 +174,10 @@ impl Live {
         config: LiveConfig,
         backing: impl FnOnce(&Arc<Berth>) -> Box<dyn Backing>,
     ) -> io::Result<Arc<Live>> {
-        let LiveConfig { names, counters, model, join_wait, .. } = config;
+        let LiveConfig { names, counters, model, join_wait, memory, .. } = config;
         let (live, inputs) = Live::assemble(names, counters, model, join_wait, backing);
         let mut engine = Engine::new(config.settings);
-        live.keeper.load(&mut engine);
+        live.keeper.load(&mut engine, memory);
         let parents = live.tape.clone();
         engine.set_parents(Box::new(move |file| parents.parent(file)));
         if let Some(file) = config.record {

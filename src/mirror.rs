@@ -142,6 +142,16 @@ impl Mirror {
         self.descriptors.sweep(&self.source)
     }
 
+    /// These numbers have no name any more: whatever had one gets another at its next use.
+    pub fn drop_numbers(&self, numbers: &[FileId]) {
+        let gone: std::collections::HashSet<FileId> = numbers.iter().copied().collect();
+        for inode in self.inodes.all() {
+            if inode.file().is_some_and(|file| gone.contains(&file)) {
+                inode.unname();
+            }
+        }
+    }
+
     fn inode(&self, nodeid: u64) -> Result<Arc<Inode>> {
         self.inodes.get(nodeid).ok_or(Errno::STALE)
     }

@@ -23,7 +23,7 @@ pub use lock::ModelLock;
 
 const MAGIC: &[u8; 8] = b"AUGURFS\n";
 /// Goes up when older programs could not read the file any more.
-const VERSION: u16 = 1;
+pub const VERSION: u16 = 1;
 const NAMES: u16 = 1;
 const PROGRAMS: u16 = 2;
 const FACTS: u16 = 3;

@@ -4,7 +4,7 @@
 //! - a number stands for a *path*, so that what was learned about `foo.c` stays with `foo.c` when an
 //!   editor replaces it by renaming a new file over it, or a build removes and makes it again;
 //! - directories that move take everything below along, because children point at their parent;
-//! - a number is given to another path only between mounts, when nothing speaks of the old one any more;
+//! - a number is given to another path only when nothing speaks of the old one any more (`release`);
 //!   a name costs little more than its bytes (see the test).
 //!
 //! Not thread safe: owners put a mutex around it.
@@ -14,10 +14,14 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use crate::codec::{CodecError, Reader, put_bytes, put_varint};
 use crate::id::FileId;
+use crate::id::dense::room;
 
+mod listing;
 mod programs;
+mod release;
 mod table;
 
+pub use listing::Listed;
 pub use programs::Programs;
 use table::Table;
 
@@ -43,6 +47,9 @@ pub struct Names {
     free: Vec<FileId>,
     /// Keyed afresh in each process: names come from users, who must not be able to make them collide.
     hasher: RandomState,
+    limit: release::Limit,
+    /// How many have a name, gone or not.
+    named: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,23 +81,27 @@ impl Names {
             gone: VecDeque::new(),
             free: Vec::new(),
             hasher: RandomState::new(),
+            limit: release::Limit::default(),
+            named: 0,
         }
     }
 
     /// The number of `name` in the directory `parent`, new if it was not known.
     ///
     /// What cannot be a component (empty, with a slash, longer than FUSE allows) and what no longer
-    /// fits (4 GiB of names) is answered with the root, which nothing is ever planned for.
+    /// fits (4 GiB of names, or the limit) is answered with the root, which nothing is ever planned for.
     pub fn intern(&mut self, parent: FileId, name: &[u8]) -> FileId {
         if let Some(known) = self.slot(parent, name) {
             self.revive(known);
             return known;
         }
-        if !possible(name) || parent.index() >= self.entries.len() || !self.room(name.len()) {
+        if !possible(name) || parent.index() >= self.entries.len() || !self.room(name.len()) || self.is_full()
+        {
             return FileId::ROOT;
         }
         let id = self.free.pop().unwrap_or(FileId(self.entries.len() as u32));
         if id.index() == self.entries.len() {
+            room(&mut self.entries, 1);
             self.entries.push(Entry { parent: NOBODY, start: 0, len: 0, gone: false, children: 0 });
         }
         self.attach(id, parent, name);
@@ -104,7 +115,8 @@ impl Names {
 
     /// The number of a path below the source, its components separated by slashes.
     pub fn intern_path(&mut self, path: &[u8]) -> FileId {
-        components(path).fold(FileId::ROOT, |parent, name| self.intern(parent, name))
+        let below = |parent, name| Some(self.intern(parent, name)).filter(|&file| file != FileId::ROOT);
+        components(path).try_fold(FileId::ROOT, below).unwrap_or(FileId::ROOT)
     }
 
     /// The number of a path below the source, if it has one and is not gone.
@@ -189,20 +201,6 @@ impl Names {
         let id = self.find(parent, name)?;
         self.leave(id);
         Some(id)
-    }
-
-    /// From now on numbers whose name is gone for good are given to new names, the lowest first. Returns them:
-    /// whatever was kept about them has to go. Only for names that were just loaded, before anybody holds a number.
-    pub fn reuse(&mut self) -> Vec<FileId> {
-        let mut needed = vec![false; self.entries.len()];
-        needed[FileId::ROOT.index()] = true;
-        for (number, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.parent != NOBODY) {
-            needed[number] = true;
-            needed[entry.parent as usize] = true;
-        }
-        let numbers = (0..self.entries.len()).rev().filter(|&number| !needed[number]);
-        self.free = numbers.map(|number| FileId(number as u32)).collect();
-        self.free.clone()
     }
 
     /// How many numbers were handed out, the root included: every `FileId` is below this.
@@ -315,10 +313,12 @@ impl Names {
     /// Gives a nameless number its name.
     fn attach(&mut self, id: FileId, parent: FileId, name: &[u8]) {
         let start = self.bytes.len() as u32;
+        room(&mut self.bytes, name.len());
         self.bytes.extend_from_slice(name);
         let entry = &mut self.entries[id.index()];
         (entry.parent, entry.start, entry.len, entry.gone) = (parent.0, start, name.len() as u16, false);
         self.entries[parent.index()].children += 1;
+        self.named += 1;
         if self.table.full() {
             self.rebuild();
         } else {
@@ -338,9 +338,10 @@ impl Names {
             self.entries[entry.parent as usize].children -= 1;
         }
         self.idle_bytes += usize::from(entry.len);
+        self.named -= 1;
         let entry = &mut self.entries[id.index()];
         (entry.parent, entry.start, entry.len, entry.gone) = (NOBODY, 0, 0, false);
-        if self.idle_bytes > 4096 && self.idle_bytes * 2 > self.bytes.len() {
+        if self.idle_bytes > 4096 && self.idle_bytes * 8 > self.bytes.len() {
             self.compact();
         }
     }

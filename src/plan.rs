@@ -17,6 +17,7 @@ use crate::clock::Micros;
 use crate::id::{FileId, GroupId, IdMap, JobId};
 use crate::predict::{Course, Prediction, Predictor};
 
+mod account;
 mod batch;
 mod facts;
 mod fate;
@@ -27,11 +28,13 @@ mod marks;
 mod window;
 mod work;
 
+pub use account::{Account, Standing};
 pub use facts::FactTable;
 pub use fate::Fate;
 use gate::Gate;
 use inquiry::Inquiry;
 use ledger::{Ledger, Settled};
+pub use marks::Last;
 use marks::{Marks, Moment, Question};
 pub use work::{Effect, Job, Outcome, Target, Window};
 
@@ -99,17 +102,22 @@ impl Planner {
     pub fn used(&mut self, file: FileId, at: Micros) -> bool {
         self.now = self.now.wrapping_add(1);
         self.marks.used(file, self.now);
-        !self.ledger.is_empty() && self.ledger.used(file, at)
+        let ours = !self.ledger.is_empty() && self.ledger.used(file, at);
+        self.write_down();
+        ours
     }
 
     /// The file's name was looked up, so its inode is in memory.
     pub fn named(&mut self, file: FileId) {
-        self.marks.of(file).named = self.now;
+        let mark = self.marks.of(file);
+        (mark.named, mark.absent) = (self.now, false);
     }
 
     /// A file is in use: asks about it if nobody knows it. `again`: even if it was known.
     pub fn inquire(&mut self, file: FileId, again: bool, effects: &mut Vec<Effect>) {
         let mark = self.marks.of(file);
+        // Somebody has it in hand.
+        mark.absent = false;
         if mark.question == Question::Asked || (mark.question == Question::Known && !again) {
             return;
         }
@@ -204,10 +212,13 @@ impl Planner {
             // Who could not be looked at is asked about again at the next use after a change.
             self.marks.of(file).question = Question::Known;
             self.note_facts(file, outcome);
+            self.marks.of(file).absent |= outcome == Outcome::Failed;
             self.ask_questions(effects);
             return None;
         }
         let settled = self.ledger.settle(at, job, outcome)?;
+        self.write_down();
+        self.write_down_end(settled, outcome);
         self.note_facts(settled.file, outcome);
         self.judge(settled, outcome, effects);
         Some(settled.group)
@@ -215,21 +226,21 @@ impl Planner {
 
     /// The file is gone, or must not be touched any more.
     pub fn drop_file(&mut self, file: FileId, effects: &mut Vec<Effect>) {
+        self.marks.of(file).absent = true;
         self.ledger.drop_file(file, effects);
+        self.write_down();
     }
 
     /// Nothing is known of the file any more.
     pub fn forget(&mut self, file: FileId) {
         self.facts.forget(file);
-        let mark = self.marks.of(file);
-        if mark.question == Question::Known {
-            mark.question = Question::Open;
-        }
+        self.marks.of(file).forget();
     }
 
     /// Time passes: what waited too long is given up.
     pub fn age(&mut self, now: Micros) {
         self.ledger.age(now);
+        self.write_down();
     }
 
     /// The end: what waits was brought in vain.
@@ -299,7 +310,7 @@ impl Planner {
     /// What a settled job says about its group's need.
     fn judge(&mut self, settled: Settled, outcome: Outcome, effects: &mut Vec<Effect>) {
         let data = settled.target == Target::Data;
-        if data && matches!(outcome, Outcome::Resident { .. } | Outcome::Failed) {
+        if data && matches!(outcome, Outcome::Resident { .. }) {
             self.marks.of(settled.file).resident = self.now;
         }
         let Some(plan) = self.groups.get_mut(&settled.group).filter(|_| !settled.withdrawn) else { return };

@@ -29,7 +29,7 @@ pub use choice::{ChoiceError, PredictorChoice};
 pub use epcm::{EpcmParameters, Estimator};
 pub use graph::GraphParameters;
 pub use last::Last;
-pub use match_model::MatchModel;
+pub use match_model::{History, MatchModel, PastAccess, Scans};
 pub use noah::Noah;
 pub use none::NoPredictor;
 pub use pcm::PcmParameters;
@@ -94,6 +94,19 @@ pub struct Footprint {
     pub followers: u64,
 }
 
+/// What a history says of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sightings {
+    /// How often it stands in the history.
+    pub times: u64,
+    /// In how many runs.
+    pub runs: u64,
+    /// By which programs and how often, most often first.
+    pub programs: Vec<(ProgramId, u64)>,
+    /// What the same process used before it the last times, the latest first.
+    pub after: Vec<FileId>,
+}
+
 /// A saved predictor could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LoadError {
@@ -135,6 +148,40 @@ pub trait Predictor: Send {
 
     /// Forgets that these files were ever used. Takes time in proportion to the history.
     fn forget(&mut self, gone: &dyn Fn(FileId) -> bool);
+
+    /// Forgets what a program did, as far as the history says who did what: false when it does not.
+    fn forget_program(&mut self, _program: ProgramId) -> bool {
+        false
+    }
+
+    /// Sets the memory for everything that is learned, in bytes; the history may take its part of that.
+    fn limit(&mut self, _bytes: u64) {}
+
+    /// Gives up the least useful part of the history. False when there is nothing to give up.
+    fn shrink(&mut self) -> bool {
+        false
+    }
+
+    /// Marks the files that the history speaks of, in a list by number. False when it cannot tell.
+    fn mentioned(&self, _marks: &mut [bool]) -> bool {
+        false
+    }
+
+    /// What was noticed of scans.
+    fn scans(&self) -> Scans {
+        Scans::default()
+    }
+
+    /// What the history says of a file. Takes time in proportion to the history.
+    fn sightings(&self, _file: FileId) -> Option<Sightings> {
+        None
+    }
+
+    /// Every group for which this file is ahead at the moment, in the order of their numbers. Takes time in
+    /// proportion to what is ahead.
+    fn expected(&self, _file: FileId) -> Vec<(GroupId, Prediction)> {
+        Vec::new()
+    }
 
     /// What it holds.
     fn footprint(&self) -> Footprint;

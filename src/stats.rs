@@ -5,6 +5,7 @@
 
 mod count;
 mod counters;
+mod explanation;
 mod latency;
 mod operation;
 mod report;
@@ -12,8 +13,10 @@ mod telling;
 
 pub use count::Count;
 pub use counters::{Counters, EventCounts, OpenCounts, PrefetchCounts};
+pub use explanation::{Expected, Explanation, Uses};
 pub use latency::Latencies;
 pub use operation::Operation;
 pub use report::{
-    Choice, Events, Footprint, Memory, ModelFile, Opens, Prefetch, Program, Report, RequestTimes, Standing,
+    Choice, Events, Footprint, Memory, ModelFile, Opens, Prefetch, Program, Report, RequestTimes, Scans,
+    Standing,
 };

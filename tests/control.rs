@@ -6,7 +6,7 @@
 mod hand;
 
 use augurfs::live::control::{self, Request, Response};
-use augurfs::stats::Report;
+use augurfs::stats::{Explanation, Report};
 use augurfs::sys::mountinfo;
 use hand::HandMount;
 use std::fs;
@@ -34,6 +34,10 @@ impl Daemon {
         let pid = process.id();
         let answer = move |request| match request {
             Request::Stats => Response::Stats { report: Box::new(report(pid)) },
+            Request::Explain { path } => {
+                let explanation = Explanation { file: path, ..Explanation::default() };
+                Response::Explain { explanation: Box::new(explanation) }
+            }
             other => Response::Error { message: format!("{other:?} is not for a test") },
         };
         let ear = control::serve(&control::own_socket(device).unwrap(), answer).unwrap();
@@ -70,6 +74,24 @@ fn statistics_come_from_the_daemon() {
     let json = daemon.augurfs(&["stats", "--json"]);
     let read: Report = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(read, report(daemon.process.id()));
+}
+
+#[test]
+fn an_explanation_comes_from_the_daemon() {
+    let daemon = Daemon::start("60");
+    let explain = |arguments: &[&str]| {
+        let words = [&["explain", daemon.point.to_str().unwrap()], arguments].concat();
+        Command::new(env!("CARGO_BIN_EXE_augurfs")).args(words).output().unwrap()
+    };
+    let told = explain(&["a/b 100%.c"]);
+    assert!(told.status.success(), "{told:?}");
+    assert!(String::from_utf8_lossy(&told.stdout).starts_with("a/b 100%25.c is not known"), "{told:?}");
+    let json = explain(&["--json", daemon.point.join("a").to_str().unwrap()]);
+    let read: Explanation = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!((read.file.as_str(), read.known), ("a", false));
+    let outside = explain(&["/etc/passwd"]);
+    assert_eq!(outside.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&outside.stderr).contains("/etc/passwd is not below"), "{outside:?}");
 }
 
 #[test]

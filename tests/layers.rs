@@ -14,6 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["run", "demo"],
     &["fuse"],
     &["mirror"],
+    &["shelf"],
     &["live", "sim"],
     &["trace"],
     &["engine"],

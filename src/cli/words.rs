@@ -1,5 +1,7 @@
 //! What can be written on the command line.
 
+use super::explain::Explain;
+use super::model::ModelCommand;
 use super::options;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -57,6 +59,11 @@ pub(super) enum Command {
     Trace(super::trace::Trace),
     /// Run workloads through the engine in virtual time: predictors, memory sizes and devices compared
     Simulate(Box<super::simulate::Simulation>),
+    /// Say why a file was or was not warmed
+    Explain(Explain),
+    /// Show, check, export, import, merge and prune files of what was learned
+    #[command(subcommand)]
+    Model(ModelCommand),
     /// Show in under a minute what augurfs does, on a small tree on a slow device made for the purpose
     Demo,
 }

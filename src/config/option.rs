@@ -17,10 +17,17 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
 /// A crash loses at most this much learning.
 pub(super) const SAVE_INTERVAL: Duration = Duration::from_secs(300);
 
+/// A million files with names of usual length, and one pass over them.
+pub(super) const MODEL_SIZE: u64 = 128 << 20;
+
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Below this a budget does not hold one usual file.
 const LEAST_BUDGET: u64 = 64 << 10;
 const MOST_BUDGET: u64 = 1 << 40;
+/// Some thousands of files.
+const LEAST_MODEL: u64 = 1 << 20;
+/// Thirty million.
+const MOST_MODEL: u64 = 4 << 30;
 
 /// The predictors' names, and the form of their parameters where they take some.
 pub const PREDICTORS: &[(&str, &str)] = &[
@@ -94,6 +101,12 @@ pub static OPTIONS: &[MountOption] = &[
         "by source, below /var/lib/augurfs or $XDG_STATE_HOME/augurfs",
         "the file what was learned is kept in, or none",
         Kind::Path(|c, path| c.model = Some(path).filter(|p| p.as_os_str() != "none")),
+    ),
+    option(
+        "model_size",
+        "128M",
+        "most memory for what is learned, names included",
+        Kind::Bytes(LEAST_MODEL..=MOST_MODEL, |c, bytes| c.model_size = bytes),
     ),
     option(
         "budget",

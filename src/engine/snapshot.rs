@@ -3,6 +3,7 @@
 use crate::event::Residency;
 use crate::id::ProgramId;
 use crate::plan::Fate;
+use crate::predict::Scans;
 
 /// Opens and what they found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct Snapshot {
     pub programs: Vec<(ProgramId, Opens)>,
     /// Jobs and bytes, and what became of them.
     pub prefetch: Fate,
+    /// What was noticed of scans.
+    pub scans: Scans,
     /// The budget in bytes.
     pub budget: u64,
 }

@@ -6,6 +6,8 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+mod life;
+mod memory;
 mod random;
 
 const BUDGET: u64 = 1 << 20;
@@ -25,6 +27,9 @@ struct World {
     now: Micros,
     streams: u32,
     cached: BTreeSet<FileId>,
+    /// Files that are not there: jobs for them fail.
+    missing: BTreeSet<FileId>,
+    failed: usize,
     /// Jobs asked for and neither settled nor withdrawn, and those withdrawn but not settled.
     queue: BTreeMap<JobId, Job>,
     begun: BTreeSet<JobId>,
@@ -45,6 +50,8 @@ impl World {
             now: Micros(0),
             streams: 0,
             cached: BTreeSet::new(),
+            missing: BTreeSet::new(),
+            failed: 0,
             queue: BTreeMap::new(),
             begun: BTreeSet::new(),
             withdrawn: BTreeMap::new(),
@@ -177,6 +184,10 @@ impl World {
         let Some(job) = self.queue.remove(&id).or_else(|| self.withdrawn.remove(&id)) else { return };
         let facts = facts_of(job.file);
         let outcome = match job.target {
+            _ if self.missing.contains(&job.file) => {
+                self.failed += 1;
+                Outcome::Failed
+            }
             Target::Data if self.cached.insert(job.file) => {
                 if !self.overtaken.contains(&id) {
                     self.unused.insert(job.file, facts.size);

@@ -13,11 +13,11 @@ pub use client::{ControlError, Feed, ask, ask_at, listen};
 pub use place::{find, is_ours, own_socket, resolve};
 pub use server::{Answer, ControlGuard, serve};
 
-use crate::stats::Report;
+use crate::stats::{Explanation, Report};
 use serde::{Deserialize, Serialize};
 
 /// What can be asked of a daemon: `{"command":"stats"}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "lowercase")]
 pub enum Request {
     /// How do you do?
@@ -26,6 +26,11 @@ pub enum Request {
     Record {
         /// With hashes for names.
         hash_names: bool,
+    },
+    /// Why was this file warmed, or not? `{"command":"explain","path":"src/main.rs"}`
+    Explain {
+        /// Below the source, as `codec::text` writes it.
+        path: String,
     },
 }
 
@@ -40,6 +45,11 @@ pub enum Response {
     },
     /// To `Record`: a trace follows, to the end of the stream.
     Recording,
+    /// To `Explain`.
+    Explain {
+        /// What is known of the file.
+        explanation: Box<Explanation>,
+    },
     /// It could not be done.
     Error {
         /// Why, in one sentence.

@@ -81,8 +81,16 @@ impl Keeper {
         self.saving.is_locked()
     }
 
-    /// Takes up what an earlier mount learned, if anything. To be called before anything is named.
-    pub(crate) fn load(&self, engine: &mut Engine) {
+    /// Takes up what an earlier mount learned, if anything, as far as it fits into `memory` bytes. To be called
+    /// before anything is named.
+    pub(crate) fn load(&self, engine: &mut Engine, memory: u64) {
+        // Before, so that the history has its room; after, because the names are others then.
+        engine.set_memory(&mut self.names.lock(), memory);
+        self.load_file(engine);
+        engine.set_memory(&mut self.names.lock(), memory);
+    }
+
+    fn load_file(&self, engine: &mut Engine) {
         let Some(path) = &self.path else { return };
         let bytes = match model::load(path) {
             Ok(bytes) => bytes,

@@ -64,6 +64,7 @@ impl Fake {
 
 fn config(model: Option<PathBuf>) -> LiveConfig {
     LiveConfig {
+        memory: 64 << 20,
         source: Arc::new(fs::File::open("/").unwrap().into()),
         names: Arc::default(),
         model,

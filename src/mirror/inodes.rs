@@ -145,6 +145,11 @@ impl Inode {
         self.file.store(file.0, Ordering::Release);
     }
 
+    /// Takes that number away.
+    pub(super) fn unname(&self) {
+        self.file.store(NO_FILE, Ordering::Release);
+    }
+
     /// Notes which version of the content the kernel is about to cache. True when it is the one that
     /// was cached before, and has been for long enough that the kernel has heard of the change to it:
     /// the answer that told of it may still be on its way beside this one.

@@ -90,13 +90,18 @@ impl Mirror {
         let mut names = self.names.lock();
         let mut file = parent.file()?;
         for (directory, place) in above.iter().rev() {
-            file = names.intern(file, &place.name);
+            file = named(names.intern(file, &place.name))?;
             directory.set_file(file);
         }
-        file = names.intern(file, &first.name);
+        file = named(names.intern(file, &first.name))?;
         inode.set_file(file);
         Some(file)
     }
+}
+
+/// Names that do not fit any more are answered with the root.
+fn named(file: FileId) -> Option<FileId> {
+    Some(file).filter(|&file| file != FileId::ROOT)
 }
 
 /// Is this a single name? The kernel sends no others; the source must not be left if one came.

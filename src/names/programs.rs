@@ -44,6 +44,20 @@ impl Programs {
         program
     }
 
+    /// The number of this identity, if it has one.
+    pub fn find(&self, identity: &str) -> Option<ProgramId> {
+        self.numbers.get(identity).copied()
+    }
+
+    /// Forgets what the number stood for. The number is not given again.
+    pub fn forget(&mut self, program: ProgramId) {
+        if let Some(identity) = self.identities.get_mut(program.index()) {
+            self.numbers.remove(identity);
+            *identity = format!("(forgotten {})", program.0);
+            self.numbers.insert(identity.clone(), program);
+        }
+    }
+
     /// What the number stands for.
     pub fn identity(&self, program: ProgramId) -> Option<&str> {
         self.identities.get(program.index()).map(String::as_str)

@@ -38,6 +38,11 @@ impl Inquiry {
         self.open.insert(job, file);
     }
 
+    /// Every file that is asked about or waits to be.
+    pub(super) fn files(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.waiting.iter().chain(self.open.values()).copied()
+    }
+
     /// The question is answered. `None` when it was not one of these.
     pub(super) fn answered(&mut self, job: JobId) -> Option<FileId> {
         self.open.remove(&job)

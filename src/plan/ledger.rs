@@ -13,6 +13,8 @@ use super::work::{Effect, Job, Outcome, Target};
 use crate::clock::Micros;
 use crate::id::{FileId, GroupId, IdMap, JobId};
 
+mod look;
+
 /// After so long, what came and was not used counts as wasted: the job it was for has moved on.
 const UNUSED_MAX: Duration = Duration::from_secs(600);
 
@@ -27,6 +29,8 @@ pub(super) struct Ledger {
     /// Came, but the group it was for has gone another way.
     orphans: VecDeque<FileId>,
     fate: Fate,
+    /// What became of files since this was last taken away.
+    verdicts: Vec<(FileId, Use)>,
     next_job: u64,
 }
 
@@ -107,11 +111,6 @@ impl Ledger {
         found
     }
 
-    /// Are the file's attributes on their way?
-    pub(super) fn has_attributes(&self, file: FileId) -> bool {
-        self.items.get(&file).is_some_and(|item| item.attributes.is_some())
-    }
-
     /// The next job number.
     pub(super) fn number(&mut self) -> JobId {
         self.next_job += 1;
@@ -154,11 +153,6 @@ impl Ledger {
     /// Is most of the group's window done? Then the next one may be asked for.
     pub(super) fn window_done(&self, group: GroupId) -> bool {
         self.groups.get(&group).is_none_or(|account| account.open * 4 <= account.window)
-    }
-
-    /// Jobs of the group that were not settled.
-    pub(super) fn under_way(&self, group: GroupId) -> usize {
-        self.groups.get(&group).map_or(0, |account| account.jobs.len())
     }
 
     /// A worker has begun: the job cannot be withdrawn any more.
@@ -326,6 +320,7 @@ impl Ledger {
     fn arrive(&mut self, at: Micros, entry: Entry, bytes: u64) {
         self.fate.arrive(bytes);
         if entry.used {
+            self.verdicts.push((entry.file, Use::Late));
             return self.fate.decide(Use::Late, bytes, 1);
         }
         let Some(item) = self.items.get_mut(&entry.file) else { return };
@@ -346,6 +341,9 @@ impl Ledger {
         let Some(item) = self.items.get_mut(&file) else { return };
         let (bytes, files) = (std::mem::take(&mut item.unused), std::mem::take(&mut item.arrived));
         self.fate.decide(how, bytes, files);
+        if files > 0 {
+            self.verdicts.push((file, how));
+        }
         self.tidy(file);
     }
 

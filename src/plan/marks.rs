@@ -4,6 +4,7 @@
 //! costs one look into memory.
 
 use crate::id::FileId;
+use crate::id::dense::reach;
 
 /// When something happened: the number of the access. Wraps after four thousand million accesses, and
 /// then costs a few checks too many or too few, no more.
@@ -22,6 +23,30 @@ pub(super) struct Mark {
     /// Its name and inode were asked for.
     pub(super) named: Moment,
     pub(super) question: Question,
+    /// A job for it failed, or it was removed, and nothing has been seen of it since.
+    pub(super) absent: bool,
+    /// What became of it the last time it was asked for.
+    pub(super) last: Last,
+}
+
+/// What became of the last job for a file's data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Last {
+    /// There was none.
+    #[default]
+    Never,
+    /// It was brought in and used in time.
+    InTime,
+    /// It was brought in, but somebody wanted it before it had come.
+    Late,
+    /// It was brought in, and nobody wanted it.
+    Wasted,
+    /// It could not be brought in: it was gone, or could not be read.
+    Failed,
+    /// It was in memory already.
+    Resident,
+    /// The job was withdrawn before it began.
+    Withdrawn,
 }
 
 /// What of the question where a file is and how large.
@@ -37,8 +62,15 @@ pub(super) enum Question {
 }
 
 impl Mark {
+    /// Nothing is known, but for a question that is under way.
+    pub(super) fn forget(&mut self) {
+        let asked = self.question == Question::Asked;
+        *self = Mark { question: if asked { Question::Asked } else { Question::Open }, ..Mark::default() };
+    }
+
     /// The answer came, if not from the question that is under way.
     pub(super) fn known(&mut self) {
+        self.absent = false;
         if self.question == Question::Open {
             self.question = Question::Known;
         }
@@ -55,9 +87,7 @@ impl Marks {
     }
 
     pub(super) fn of(&mut self, file: FileId) -> &mut Mark {
-        if file.index() >= self.0.len() {
-            self.0.resize(file.index() + 1, Mark::default());
-        }
+        reach(&mut self.0, file.index(), Mark::default());
         &mut self.0[file.index()]
     }
 
@@ -67,7 +97,7 @@ impl Marks {
         if now.wrapping_sub(mark.resident) > SAME_USE {
             mark.before = mark.resident;
         }
-        mark.resident = now;
+        (mark.resident, mark.absent) = (now, false);
     }
 
     /// When the file was in memory before its present use.

@@ -15,7 +15,7 @@ use crate::predict::{Kind, Prediction, Predictor};
 const UNKNOWN_SIZE: u64 = 64 << 10;
 /// The most that one job brings of a file. Whoever reads a larger one streams it, and the kernel's own
 /// read-ahead keeps up with that.
-const FILE_BYTES_MAX: u64 = 32 << 20;
+pub(super) const FILE_BYTES_MAX: u64 = 32 << 20;
 /// Predictions pulled at a time.
 const PULL: usize = 256;
 /// Deepest directory looked at: PATH_MAX has room for no more components.
@@ -59,7 +59,8 @@ impl Planner {
     fn consider(&mut self, next: Prediction, group: GroupId, since: Moment, batch: &Batch) -> Wanted {
         let (file, mark, facts) = (next.file, self.marks.get(next.file), self.facts.get(next.file));
         let directory = next.kind == Kind::List || facts.is_some_and(|facts| facts.directory);
-        let absent = mark.resident < since;
+        // What failed is left alone until something is seen of it.
+        let absent = mark.resident < since && !mark.absent;
         let size = facts.map_or(UNKNOWN_SIZE, |facts| facts.size.min(FILE_BYTES_MAX));
         let bytes = next.kind == Kind::Open && !directory && absent && size > 0 && size <= self.budget;
         let data = bytes && !batch.has_data(file) && !self.ledger.has_data(file, group);

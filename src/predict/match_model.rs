@@ -6,38 +6,51 @@
 //! walks along the old run, and every process in it moves the same follower. Kin to the match models
 //! of data compression: one pass is enough, and the horizon is the rest of the run.
 //!
-//! What must stay true: look-ups are payload, never context, because a warm kernel hides them; what a
+//! What must stay true: contexts are made from the log and from nothing else; look-ups are payload, never context, because a warm kernel hides them; what a
 //! warm run hid is carried over from the run it repeated.
 
-use super::{Access, Course, Footprint, Kind, LoadError, Prediction, Predictor, PredictorChoice};
+use super::{Access, Course, Footprint, Kind, LoadError, Prediction, Predictor, PredictorChoice, Sightings};
 use crate::event::Origin;
 use crate::id::{FileId, GroupId, IdMap, ProgramId, StreamId};
 
+mod account;
+mod collect;
 mod contexts;
+mod entry;
+mod follow;
 mod follower;
 mod format;
+mod history;
+mod keys;
 mod log;
+mod record;
+mod scans;
+mod seen;
 
-use contexts::{Contexts, key};
-use follower::{Follower, Trust};
-use log::{Item, Log};
+use contexts::Contexts;
+use entry::{By, Item};
+use follower::Follower;
+pub use history::{History, PastAccess};
+use keys::NOTHING;
+use log::{Log, payload};
+use scans::ScanWatch;
+pub use scans::Scans;
+use seen::Seen;
 
 /// Entries of the history: a few hundred builds of a middling project, or one of a giant.
 const LOG_ENTRIES: usize = 1 << 20;
-/// Stands for "no file yet" in a context.
-const NOTHING: u32 = u32::MAX;
-
-/// Kinds of context. Saved models contain keys made with these.
-const LAST_THREE: u32 = 1;
-const LAST_TWO: u32 = 2;
-const FIRST: u32 = 3;
-const FIRST_TWO: u32 = 4;
+/// Of all memory for what is learned, the history has one entry for so many bytes: twenty for itself, sixteen
+/// for its contexts, and the rest for the name of the file, where it is and when it was used last.
+const BYTES_PER_ENTRY: u64 = 128;
+/// The smallest history: less would not hold one job.
+const ENTRIES_MIN: u64 = 1 << 12;
 
 /// See the module's head.
 #[derive(Debug)]
 pub struct MatchModel {
     log: Log,
     contexts: Contexts,
+    seen: Seen,
     streams: IdMap<StreamId, Stream>,
     groups: IdMap<GroupId, Group>,
     /// The number of the next run.
@@ -45,6 +58,7 @@ pub struct MatchModel {
     courses: u64,
     /// Files known: numbers below this appear in the log.
     files: u32,
+    scans: Scans,
     /// Kept to avoid allocating on every access.
     passed: Vec<Item>,
 }
@@ -54,13 +68,13 @@ pub struct MatchModel {
 struct Stream {
     group: GroupId,
     program: ProgramId,
-    /// Its last three files and those of its parent before, newest first.
+    /// Its last three files and those of its parent before, newest first; and where the newest is written down.
     recent: [u32; 3],
+    at: Option<u64>,
     /// Its own last file.
     last: u32,
-    /// Files used since the program started, up to 2, and the first of them.
+    /// Files used since the program started, up to 2.
     life: u8,
-    first: u32,
     /// The last look-up it left in the log.
     lookup: Option<u64>,
 }
@@ -69,14 +83,16 @@ struct Stream {
 #[derive(Debug)]
 struct Group {
     run: u32,
-    /// Its last entry in the log.
+    /// Its last entry in the log, and how many it has.
     tail: Option<u64>,
+    entries: usize,
     recent: [u32; 3],
+    at: Option<u64>,
     follower: Option<Follower>,
+    /// Where the parts of older runs begin that it has repeated to their ends.
+    repeated: Vec<u64>,
+    watch: ScanWatch,
 }
-
-/// The keys of an access, best first.
-type Keys = [Option<(u32, Trust)>; 3];
 
 impl Default for MatchModel {
     fn default() -> Self {
@@ -85,17 +101,19 @@ impl Default for MatchModel {
 }
 
 impl MatchModel {
-    /// A model that remembers the last `entries` accesses.
+    /// A model that remembers at most `entries` accesses.
     pub fn new(entries: usize) -> Self {
         let log = Log::new(entries);
         MatchModel {
             contexts: Contexts::new(log.capacity()),
             log,
+            seen: Seen::default(),
             streams: IdMap::default(),
             groups: IdMap::default(),
             runs: 0,
             courses: 0,
             files: 0,
+            scans: Scans::default(),
             passed: Vec::new(),
         }
     }
@@ -104,21 +122,24 @@ impl MatchModel {
         let runs = &mut self.runs;
         self.groups.entry(group).or_insert_with(|| {
             *runs = runs.wrapping_add(1);
-            Group { run: *runs, tail: None, recent: [NOTHING; 3], follower: None }
+            Group::new(*runs)
         })
     }
 
     /// A look-up: written down, and otherwise only noticed.
     fn look_up(&mut self, access: Access) -> Course {
-        let Some(stream) = self.streams.get_mut(&access.stream) else { return Course::NONE };
-        let Some(group) = self.groups.get_mut(&stream.group) else { return Course::NONE };
+        let Some(&stream) = self.streams.get(&access.stream) else { return Course::NONE };
+        let Some(group) = self.groups.get(&stream.group) else { return Course::NONE };
         let repeated = group.tail.and_then(|tail| self.log.get(tail));
         if stream.last != access.file.0 && repeated.is_none_or(|entry| entry.item.file() != access.file) {
-            self.files = self.files.max(access.file.0 + 1);
-            let at = self.log.push(Item::new(access.file, access.kind), group.run, group.tail);
-            group.tail = Some(at);
-            stream.lookup = Some(at);
+            self.watch(stream.group, access.file);
+            let at =
+                self.write(stream.group, Item::new(access.file, access.kind), payload(stream.program), None);
+            if let Some(stream) = self.streams.get_mut(&access.stream) {
+                stream.lookup = at;
+            }
         }
+        let Some(group) = self.groups.get_mut(&stream.group) else { return Course::NONE };
         if let Some(follower) = &mut group.follower {
             follower.note(access.file);
         }
@@ -126,122 +147,26 @@ impl MatchModel {
     }
 
     /// An open or a listing by a stream that did not just do the same.
-    fn use_file(&mut self, mut stream: Stream, access: Access) -> Course {
-        let keys = stream.step(access.file);
-        let expected = self.follow(stream.group, access.file);
+    fn use_file(&mut self, access: Access, group: GroupId) -> Course {
+        self.watch(group, access.file);
+        // Only now: making room moves what streams hold on to.
+        let Some(&(mut stream)) = self.streams.get(&access.stream) else { return Course::NONE };
+        let scan = self.is_scan(stream.group);
+        let (life, keys) = stream.step(access.file);
+        let expected = self.follow(stream.group, stream.program, access.file);
         if expected {
             self.strengthen(stream.group, &keys);
         } else {
             self.find(stream.group, access.file, &keys);
         }
-        let at = self.record(&mut stream, Item::new(access.file, access.kind));
-        keys.iter().flatten().for_each(|&(key, _)| self.contexts.set(key, at));
+        let item = Item::new(access.file, access.kind);
+        let by = By::new(stream.program, life);
+        let at = self.record(&mut stream, item, by);
+        for &(key, _) in keys::without_scan(keys, scan).iter().flatten() {
+            at.into_iter().for_each(|at| self.stand(key, at, scan));
+        }
         self.streams.insert(access.stream, stream);
         self.groups.get(&stream.group).map_or(Course::NONE, course_of)
-    }
-
-    /// Moves the group's follower. Says whether all is well with it.
-    fn follow(&mut self, group: GroupId, file: FileId) -> bool {
-        let Some(group) = self.groups.get_mut(&group) else { return false };
-        let Some(follower) = &mut group.follower else { return false };
-        self.passed.clear();
-        let expected = follower.advance(&self.log, file, &mut self.passed);
-        if follower.proven() {
-            for &item in &self.passed {
-                group.tail = Some(self.log.push(item, group.run, group.tail));
-            }
-        }
-        if follower.lost() || follower.finished() {
-            group.follower = None;
-            return false;
-        }
-        expected
-    }
-
-    /// A long context that stood where the group's follower is turns doubt into trust.
-    fn strengthen(&mut self, group: GroupId, keys: &Keys) {
-        let Some(group) = self.groups.get_mut(&group) else { return };
-        let Some(follower) = group.follower.as_mut().filter(|follower| !follower.trusted()) else { return };
-        let Some((key, Trust::Good)) = keys[0] else { return };
-        let stood = self.contexts.get(key, self.log.end());
-        if follower.run != group.run && stood.is_some_and(|position| follower.covers(position)) {
-            follower.trust();
-        }
-    }
-
-    /// Looks for a place where one of the contexts stood, and starts to follow there.
-    fn find(&mut self, group: GroupId, file: FileId, keys: &Keys) {
-        for &(key, trust) in keys.iter().flatten() {
-            let Some(position) = self.contexts.get(key, self.log.end()) else { continue };
-            let Some(entry) = self.log.get(position).filter(|entry| entry.item.file() == file) else {
-                continue;
-            };
-            let own = self.groups.get(&group).is_some_and(|group| group.run == entry.run);
-            let trust = if own { Trust::Doubtful } else { trust };
-            if self.may_take_over(group, position, entry.run, trust) {
-                let course = Course(self.courses + 1);
-                let Some(follower) = Follower::start(&self.log, position, course, trust) else { continue };
-                self.courses += 1;
-                self.group(group).follower = Some(follower);
-                return;
-            }
-        }
-    }
-
-    /// Is a match at `position` better than what the group follows now?
-    fn may_take_over(&self, group: GroupId, position: u64, run: u32, trust: Trust) -> bool {
-        let Some(group) = self.groups.get(&group) else { return true };
-        let Some(follower) = &group.follower else { return true };
-        if follower.covers(position) {
-            return false;
-        }
-        let following_itself = follower.run == group.run;
-        if run == group.run {
-            following_itself && follower.yields()
-        } else {
-            following_itself || (trust == Trust::Good && follower.yields())
-        }
-    }
-
-    fn record(&mut self, stream: &mut Stream, item: Item) -> u64 {
-        self.files = self.files.max(item.file().0 + 1);
-        let looked_up = stream.lookup.take();
-        if let Some(at) = looked_up.filter(|&at| self.log.upgrade(at, item)) {
-            return at;
-        }
-        let recent = stream.recent;
-        let (run, tail) = {
-            let group = self.group(stream.group);
-            group.recent = recent;
-            (group.run, group.tail)
-        };
-        let at = self.log.push(item, run, tail);
-        self.group(stream.group).tail = Some(at);
-        at
-    }
-}
-
-impl Stream {
-    /// Takes in a file; returns the keys of where the stream stands now.
-    fn step(&mut self, file: FileId) -> Keys {
-        self.recent = [file.0, self.recent[0], self.recent[1]];
-        self.last = file.0;
-        let [new, middle, old] = self.recent;
-        let start = match self.life {
-            0 => Some((key(FIRST, [self.program.0, new, 0, 0]), Trust::Good)),
-            1 => Some((key(FIRST_TWO, [self.program.0, self.first, new, 0]), Trust::Good)),
-            _ => None,
-        };
-        if self.life == 0 {
-            self.first = new;
-        }
-        self.life = (self.life + 1).min(2);
-        [
-            (old != NOTHING).then(|| (key(LAST_THREE, [self.program.0, old, middle, new]), Trust::Good)),
-            start,
-            // Whatever the program: a tree is often walked in the same order by another one.
-            (middle != NOTHING).then(|| (key(LAST_TWO, [middle, new, 0, 0]), Trust::Doubtful)),
-        ]
     }
 }
 
@@ -255,13 +180,15 @@ impl Predictor for MatchModel {
     }
 
     fn begin(&mut self, stream: StreamId, origin: &Origin) {
-        let inherited =
-            origin.parent.and_then(|parent| self.streams.get(&parent)).map(|parent| parent.recent);
-        let of_group = self.group(origin.group).recent;
+        let inherited = origin
+            .parent
+            .and_then(|parent| self.streams.get(&parent))
+            .map(|parent| (parent.recent, parent.at));
+        let known = self.group(origin.group);
+        let (recent, at) = inherited.unwrap_or((known.recent, known.at));
         let (group, program) = (origin.group, origin.program);
-        let recent = inherited.unwrap_or(of_group);
-        let new = Stream { group, program, recent, last: NOTHING, life: 0, first: NOTHING, lookup: None };
-        self.streams.insert(stream, new);
+        self.streams
+            .insert(stream, Stream { group, program, recent, at, last: NOTHING, life: 0, lookup: None });
     }
 
     fn exec(&mut self, stream: StreamId, program: ProgramId) {
@@ -275,7 +202,9 @@ impl Predictor for MatchModel {
     }
 
     fn end_group(&mut self, group: GroupId) {
-        self.groups.remove(&group);
+        if let Some(group) = self.groups.remove(&group) {
+            self.spare(&group);
+        }
     }
 
     fn observe(&mut self, access: Access) -> Course {
@@ -283,7 +212,7 @@ impl Predictor for MatchModel {
             return self.look_up(access);
         }
         match self.streams.get(&access.stream) {
-            Some(&stream) if stream.last != access.file.0 => self.use_file(stream, access),
+            Some(stream) if stream.last != access.file.0 => self.use_file(access, stream.group),
             Some(stream) => self.groups.get(&stream.group).map_or(Course::NONE, course_of),
             None => Course::NONE,
         }
@@ -308,31 +237,78 @@ impl Predictor for MatchModel {
 
     fn forget(&mut self, gone: &dyn Fn(FileId) -> bool) {
         self.log.forget(gone);
+        self.seen.forget(gone);
+    }
+
+    fn forget_program(&mut self, program: ProgramId) -> bool {
+        self.log.forget_program(program);
+        self.rebuild();
+        true
+    }
+
+    fn limit(&mut self, bytes: u64) {
+        let entries = (bytes / BYTES_PER_ENTRY).max(ENTRIES_MIN);
+        if self.log.capacity() as u64 == entries {
+            return;
+        }
+        self.log.limit(entries as usize);
+        if self.log.full() {
+            self.make_room();
+        } else {
+            self.rebuild();
+        }
+    }
+
+    fn shrink(&mut self) -> bool {
+        let all = self.log.end() as usize;
+        self.collect(all - all / 4, all - all / 4);
+        (self.log.end() as usize) < all
+    }
+
+    fn mentioned(&self, marks: &mut [bool]) -> bool {
+        for entry in self.log.entries().iter().filter(|entry| !entry.item.forgotten()) {
+            if let Some(mark) = marks.get_mut(entry.item.file().index()) {
+                *mark = true;
+            }
+        }
+        true
+    }
+
+    fn scans(&self) -> Scans {
+        let running = self.groups.values().filter(|group| group.watch.is_scan()).count() as u64;
+        Scans { running, ..self.scans }
+    }
+
+    fn sightings(&self, file: FileId) -> Option<Sightings> {
+        Some(self.account(file))
+    }
+
+    fn expected(&self, file: FileId) -> Vec<(GroupId, Prediction)> {
+        self.ahead_of(file)
     }
 
     fn footprint(&self) -> Footprint {
         let followers = self.groups.values().filter(|group| group.follower.is_some()).count();
         Footprint {
             files: u64::from(self.files),
-            nodes: self.log.end() - self.log.start(),
-            bytes: (self.log.bytes() + self.contexts.bytes()) as u64,
+            nodes: self.log.end(),
+            bytes: (self.log.bytes() + self.contexts.bytes() + self.seen.bytes()) as u64,
             followers: followers as u64,
         }
     }
 
     fn save(&self, out: &mut Vec<u8>) {
-        format::save(&self.log, &self.contexts, out);
+        format::save(&self.log, out);
     }
 
     fn load(&mut self, bytes: &[u8], files: usize) -> Result<(), LoadError> {
-        let loaded = format::load(bytes, files, self.log.capacity())?;
-        (self.log, self.contexts, self.runs) = (loaded.log, loaded.contexts, loaded.runs);
-        self.files = loaded.files;
+        let loaded = format::load(bytes, files)?;
         // Positions of before mean nothing now; groups that live on start new runs.
         self.groups.clear();
         for stream in self.streams.values_mut() {
-            stream.lookup = None;
+            (stream.lookup, stream.at) = (None, None);
         }
+        self.take_up(loaded);
         Ok(())
     }
 }

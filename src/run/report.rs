@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use super::path::ChosenPath;
 use super::watching::WatchStanding;
+use crate::codec::text::from_text;
 use crate::config::{Config, DataPath};
 use crate::engine::Snapshot;
 use crate::fuse::Passthrough;
+use crate::live::control::Response;
 use crate::live::{Live, Ways};
-use crate::stats::{Choice, Counters, Footprint, Memory, ModelFile, Report, Standing};
+use crate::stats::{Choice, Counters, Footprint, Memory, ModelFile, Report, Scans, Standing};
 use crate::sys::process;
 
 /// An open is judged 100 ms after it was seen: when nothing was counted for longer, all has been.
@@ -48,6 +50,16 @@ impl Reporter {
         self.counters.report(self.standing(&snapshot))
     }
 
+    /// Why a file was or was not warmed.
+    pub(super) fn explain(&self, path: &str) -> Response {
+        let refused = |message: &str| Response::Error { message: message.into() };
+        let Some(path) = from_text(path) else { return refused("the path cannot be read") };
+        match self.live.explain(&path) {
+            Some(explanation) => Response::Explain { explanation: Box::new(explanation) },
+            None => refused("prefetching is off: the engine failed"),
+        }
+    }
+
     /// Opens are counted a moment after they happen: waits until no more come in, or long enough.
     fn catch_up(&self) {
         let deadline = Instant::now() + PATIENCE;
@@ -84,6 +96,11 @@ impl Reporter {
             model: ModelFile {
                 path: self.config.model.as_ref().map(|path| path.display().to_string()),
                 saved_at: self.live.saved_at(),
+            },
+            scans: Scans {
+                running: snapshot.scans.running,
+                seen: snapshot.scans.seen,
+                accesses: snapshot.scans.accesses,
             },
         }
     }

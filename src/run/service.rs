@@ -105,6 +105,7 @@ impl Service {
                 scope: config.stream,
                 budget: config.budget.unwrap_or_else(memory::default_budget),
             },
+            memory: config.model_size,
             join_wait: config.join_wait,
             save_interval: config.save_interval,
             record: config.record.as_deref().map(recording::file).transpose()?,
@@ -138,6 +139,7 @@ impl Service {
                 },
                 recv(sweep) -> _ => {
                     self.mirror.sweep();
+                    self.live.tidy(|numbers| self.mirror.drop_numbers(numbers));
                 }
             }
         };
@@ -342,6 +344,7 @@ fn listen(device: (u32, u32), reporter: Reporter, live: Arc<Live>) -> Option<Con
     let answer = move |request| match request {
         Request::Stats => Answer::from(Response::Stats { report: Box::new(reporter.report()) }),
         Request::Record { hash_names } => recording::answer(&live, hash_names),
+        Request::Explain { path } => Answer::from(reporter.explain(&path)),
     };
     control::own_socket(device)
         .and_then(|path| control::serve(&path, answer))

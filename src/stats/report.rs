@@ -59,6 +59,8 @@ pub struct Standing {
     pub memory: Memory,
     /// Where the model is kept.
     pub model: ModelFile,
+    /// Passes over everything, which are kept apart from what jobs taught.
+    pub scans: Scans,
 }
 
 /// Something that was chosen, and why.
@@ -103,6 +105,18 @@ pub struct ModelFile {
     pub path: Option<String>,
     /// When it was last saved, in seconds since 1970; `None` when not yet.
     pub saved_at: Option<u64>,
+}
+
+/// Passes of one program over very many files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Scans {
+    /// Going on.
+    pub running: u64,
+    /// Recognised since the mount, those included.
+    pub seen: u64,
+    /// Their accesses since they were recognised.
+    pub accesses: u64,
 }
 
 /// Accesses told to the engine.

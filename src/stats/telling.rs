@@ -118,6 +118,14 @@ fn trouble(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         let all = report.events.seen + report.events.lost;
         writeln!(f, "\n{} of {all} accesses were lost on the way to the predictor.", report.events.lost)?;
     }
+    let scans = report.standing.scans;
+    if scans.seen > 0 {
+        writeln!(
+            f,
+            "\n{} scans over very many files were seen ({} go on, {} accesses): jobs are not disturbed by them.",
+            scans.seen, scans.running, scans.accesses
+        )?;
+    }
     if report.invalidations > 0 {
         writeln!(f, "\nThe source changed below the mount: {} things were forgotten.", report.invalidations)?;
     }

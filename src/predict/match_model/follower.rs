@@ -10,7 +10,8 @@
 use std::collections::VecDeque;
 
 use super::super::{Course, Kind, Prediction};
-use super::log::{Item, Log};
+use super::entry::Item;
+use super::log::{Log, Moves};
 use crate::id::FileId;
 
 /// Entries ahead that an access is looked for in, for a follower that has yet to prove itself. A few
@@ -46,6 +47,8 @@ pub(super) struct Follower {
     pub(super) course: Course,
     /// The run it follows.
     pub(super) run: u32,
+    /// The entry where the group was recognised, if it was by the same program.
+    pub(super) origin: Option<u64>,
     trust: Trust,
     window: VecDeque<Slot>,
     /// Entries of the window that were confirmed.
@@ -79,6 +82,7 @@ impl Follower {
         let mut follower = Follower {
             course,
             run: log.get(base)?.run,
+            origin: (trust == Trust::Good).then_some(position),
             trust,
             window: VecDeque::with_capacity(WINDOW_MIN),
             taken: 0,
@@ -152,6 +156,29 @@ impl Follower {
         self.trust == Trust::Good
     }
 
+    /// Places have changed. False when the one it stands at is gone.
+    pub(super) fn relocate(&mut self, moves: &Moves) -> bool {
+        self.window.retain_mut(|slot| match moves.of(slot.position) {
+            Some(new) => {
+                slot.position = new;
+                true
+            }
+            None => false,
+        });
+        self.taken = self.window.iter().filter(|slot| slot.taken).count();
+        let of = |position: Option<u64>| position.and_then(|position| moves.of(position));
+        (self.origin, self.tail, self.front) = (of(self.origin), of(self.tail), of(self.front));
+        self.stop = moves.bound(self.stop);
+        let first = self.window.front().map(|slot| slot.position);
+        self.base = first.unwrap_or(self.base);
+        first.is_some()
+    }
+
+    /// Accesses that were found where they were expected.
+    pub(super) fn hits(&self) -> u32 {
+        self.hits
+    }
+
     /// From now on it may.
     pub(super) fn trust(&mut self) {
         self.trust = Trust::Good;
@@ -189,6 +216,19 @@ impl Follower {
         let slot = self.window.iter().find(expected)?;
         let (file, kind) = (slot.item.file(), slot.item.kind());
         Some(Prediction { file, kind, likelihood: self.score, distance: 1 })
+    }
+
+    /// Where this file is ahead, as far as it may speak.
+    pub(super) fn expects(&self, log: &Log, file: FileId) -> Option<Prediction> {
+        let waits = |at: u64| self.window.iter().all(|slot| slot.position != at || !slot.taken);
+        let line =
+            std::iter::successors(Some(self.base), |&at| log.next(at)).take_while(|&at| at < self.stop);
+        let mut ahead = line.zip(1..=self.reach());
+        ahead.find_map(|(at, distance)| {
+            let item = log.get(at).map(|entry| entry.item).filter(|item| item.file() == file)?;
+            let prediction = Prediction { file, kind: item.kind(), likelihood: self.score, distance };
+            waits(at).then_some(prediction)
+        })
     }
 
     /// How far ahead it may speak.

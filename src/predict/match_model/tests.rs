@@ -268,3 +268,115 @@ proptest! {
         }
     }
 }
+
+/// After jobs were learned, another program walks over a million files.
+fn scanned(entries: usize, jobs: u32, scan: bool) -> Bench {
+    let mut bench = Bench { model: MatchModel::new(entries), streams: 0 };
+    for job in 0..jobs {
+        bench.run(job % 7, job, (0..50).map(|step| job * 40 + step * 17 % 50));
+    }
+    if scan {
+        bench.run(99, 1_000_000, 0..1_000_000);
+    }
+    bench
+}
+
+/// What is predicted all along a job, in every detail.
+fn told(bench: &mut Bench, job: u32) -> Vec<Prediction> {
+    let stream = bench.process(None, job % 7, 2_000_000 + job);
+    let mut out = Vec::new();
+    for step in 0..50 {
+        bench.open(stream, job * 40 + step * 17 % 50);
+        bench.model.predict(GroupId(2_000_000 + job), usize::MAX >> 1, &mut out);
+    }
+    bench.model.end(stream);
+    bench.model.end_group(GroupId(2_000_000 + job));
+    out
+}
+
+#[test]
+fn a_scan_of_a_million_files_teaches_and_flushes_nothing() {
+    // In a history with much room, in one that jobs have half filled, and in one that has no room for the scan.
+    for (entries, jobs, most) in [(1 << 20, 1_000, 0), (1 << 18, 3_000, 1), (1 << 18, 4_500, 4)] {
+        let (mut calm, mut after) = (scanned(entries, jobs, false), scanned(entries, jobs, true));
+        assert_eq!((after.model.scans().seen, after.model.scans().running), (1, 0));
+        let all: Vec<u32> = (0..jobs).step_by(23).collect();
+        let differ = all.iter().filter(|&&job| told(&mut calm, job) != told(&mut after, job)).count();
+        // A well filled table of contexts has lost a few keys, with a scan or without, and not the same.
+        assert!(differ <= most, "{differ} of {} jobs are predicted otherwise", all.len());
+        assert!(told(&mut after, 0).len() >= 40, "the oldest is known");
+    }
+}
+
+#[test]
+fn a_scan_is_known_itself_as_far_as_it_is_kept() {
+    let mut bench = scanned(1 << 20, 3, true);
+    let crawler = bench.process(None, 99, 5);
+    bench.open(crawler, 0);
+    assert_eq!(bench.ahead(5), (1..(1 << 17)).collect::<Vec<_>>());
+    let other = bench.process(None, 98, 6);
+    (500_000..500_100).for_each(|file| assert_eq!(bench.open(other, file), Course::NONE));
+}
+
+#[test]
+fn what_was_repeated_goes_first() {
+    let mut bench = Bench { model: MatchModel::new(1_000), streams: 0 };
+    bench.run(1, 1, 5_000..5_100);
+    for pass in 2..100 {
+        bench.run(2, pass, 0..100);
+    }
+    let rare = bench.process(None, 1, 200);
+    bench.open(rare, 5_000);
+    assert_eq!(bench.ahead(200), (5_001..5_100).collect::<Vec<_>>(), "no younger run has repeated it");
+}
+
+#[test]
+fn a_program_can_be_forgotten() {
+    let mut bench = Bench::new();
+    bench.run(1, 1, 0..20);
+    bench.run(2, 2, 30..50);
+    assert!(bench.model.forget_program(ProgramId(1)));
+    let (one, two) = (bench.process(None, 1, 3), bench.process(None, 2, 4));
+    assert_eq!(bench.open(one, 0), Course::NONE);
+    bench.open(two, 30);
+    assert_eq!(bench.ahead(4), (31..50).collect::<Vec<_>>());
+    assert_eq!(bench.model.sightings(FileId(5)).unwrap().times, 0);
+}
+
+#[test]
+fn an_account_says_who_used_a_file_and_after_what() {
+    let mut bench = Bench::new();
+    bench.run(1, 1, [3, 4, 5]);
+    bench.run(2, 2, [7, 5]);
+    bench.run(1, 3, [3, 4, 5]);
+    let seen = bench.model.sightings(FileId(5)).unwrap();
+    assert_eq!((seen.times, seen.runs), (3, 3));
+    assert_eq!(seen.programs, [(ProgramId(1), 2), (ProgramId(2), 1)]);
+    assert_eq!(seen.after, [FileId(4), FileId(7), FileId(4)]);
+    let now = bench.process(None, 1, 4);
+    bench.open(now, 3);
+    let expected = bench.model.expected(FileId(5));
+    assert_eq!(expected.iter().map(|(group, next)| (group.0, next.distance)).collect::<Vec<_>>(), [(4, 2)]);
+    bench.open(now, 4);
+    assert_eq!(bench.model.expected(FileId(5))[0].1.distance, 1);
+    assert_eq!(bench.model.expected(FileId(4)), []);
+}
+
+#[test]
+fn a_scan_that_repeats_jobs_does_not_take_their_place() {
+    let bench = || {
+        let mut bench = Bench { model: MatchModel::new(1 << 17), streams: 0 };
+        // Ten jobs of the very program that will scan, and others that nearly fill the history.
+        (0..10).for_each(|job| bench.run(99, job, job * 1_000..(job + 1) * 1_000));
+        (10..110).for_each(|job| bench.run(1, job, job * 1_000..(job + 1) * 1_000));
+        bench
+    };
+    let (mut calm, mut scanned) = (bench(), bench());
+    scanned.run(99, 1_000, 0..200_000);
+    assert_eq!(scanned.model.scans().seen, 1);
+    for bench in [&mut calm, &mut scanned] {
+        let job = bench.process(None, 99, 2_000);
+        bench.open(job, 3_000);
+        assert_eq!(bench.ahead(2_000), (3_001..4_000).collect::<Vec<_>>());
+    }
+}

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 fn busy() -> Report {
     let standing = Standing {
+        scans: Default::default(),
         version: "0.1.0".into(),
         source: "/srv/tree".into(),
         source_kind: "one head".into(),
@@ -107,7 +108,7 @@ fn long_lists_are_cut() {
 
 #[test]
 fn the_json_shape() {
-    let golden = r#"{"version":"0.1.0","source":"/srv/tree","source_kind":"one head","mountpoint":"/mnt/tree","pid":42,"uptime_s":90,"path":{"active":"resident","reason":"root mounts a tree"},"cache":"kernel","passthrough":{"active":false,"reason":"opens never reach the daemon"},"watch":{"active":true,"reason":"the kernel reports changes"},"prefetching":{"active":true,"reason":"a predictor is at work"},"predictor":{"name":"match","files":600,"nodes":1200,"bytes":65536},"memory":{"rss_bytes":9437184,"budget_bytes":67108864},"model":{"path":"/var/lib/augurfs/x.model","saved_at":null},"events":{"seen":99,"lost":1},"opens":{"total":10,"hit":6,"partial":1,"miss":2},"prefetch":{"jobs":9,"files":8,"bytes":8192,"used_bytes":6144,"late_bytes":1024,"wasted_bytes":512,"in_flight_bytes":256,"files_in_time":6,"files_late":1,"files_wasted":1,"files_waiting":3,"failed":1,"joined":4,"join_timeouts":0},"invalidations":2,"programs":[{"name":"grep","opens":10,"hit":6,"partial":1,"miss":2}],"requests":{"lookup":{"count":5,"p50":4.1,"p99":80.0},"read":{"count":20,"p50":9.0,"p99":1200.5}}}"#;
+    let golden = r#"{"version":"0.1.0","source":"/srv/tree","source_kind":"one head","mountpoint":"/mnt/tree","pid":42,"uptime_s":90,"path":{"active":"resident","reason":"root mounts a tree"},"cache":"kernel","passthrough":{"active":false,"reason":"opens never reach the daemon"},"watch":{"active":true,"reason":"the kernel reports changes"},"prefetching":{"active":true,"reason":"a predictor is at work"},"predictor":{"name":"match","files":600,"nodes":1200,"bytes":65536},"memory":{"rss_bytes":9437184,"budget_bytes":67108864},"model":{"path":"/var/lib/augurfs/x.model","saved_at":null},"scans":{"running":0,"seen":0,"accesses":0},"events":{"seen":99,"lost":1},"opens":{"total":10,"hit":6,"partial":1,"miss":2},"prefetch":{"jobs":9,"files":8,"bytes":8192,"used_bytes":6144,"late_bytes":1024,"wasted_bytes":512,"in_flight_bytes":256,"files_in_time":6,"files_late":1,"files_wasted":1,"files_waiting":3,"failed":1,"joined":4,"join_timeouts":0},"invalidations":2,"programs":[{"name":"grep","opens":10,"hit":6,"partial":1,"miss":2}],"requests":{"lookup":{"count":5,"p50":4.1,"p99":80.0},"read":{"count":20,"p50":9.0,"p99":1200.5}}}"#;
     assert_eq!(serde_json::to_string(&busy()).unwrap(), golden);
     assert_eq!(serde_json::from_str::<Report>(golden).unwrap(), busy());
 }

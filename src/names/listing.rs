@@ -1,0 +1,68 @@
+//! All names in the open, for commands on model files.
+
+use super::{NOBODY, Names};
+use crate::codec::{CodecError, put_bytes, put_varint};
+use crate::id::FileId;
+
+/// One name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its number.
+    pub file: FileId,
+    /// The directory it is in.
+    pub parent: FileId,
+    /// Its last component.
+    pub name: Vec<u8>,
+    /// It was removed, and its number waits for it to come back.
+    pub gone: bool,
+}
+
+impl Names {
+    /// Every name in the order of its number, without the root.
+    pub fn listing(&self) -> impl Iterator<Item = Listed> + '_ {
+        let named = self.entries.iter().enumerate().skip(1).filter(|(_, entry)| entry.parent != NOBODY);
+        named.map(|(number, entry)| {
+            let (file, parent) = (FileId(number as u32), FileId(entry.parent));
+            Listed { file, parent, name: self.name_of(file).to_vec(), gone: entry.gone }
+        })
+    }
+
+    /// Names numbered below `count`, of which these are listed, in the order of their numbers.
+    ///
+    /// # Errors
+    /// As [`Names::load`].
+    pub fn from_listing(count: usize, listing: Vec<Listed>) -> Result<Names, CodecError> {
+        let mut bytes = Vec::new();
+        put_varint(&mut bytes, count as u64 - 1);
+        let mut listing = listing.into_iter().peekable();
+        for number in 1..count as u32 {
+            match listing.next_if(|listed| listed.file.0 == number) {
+                Some(listed) => {
+                    bytes.push(if listed.gone { 2 } else { 1 });
+                    put_varint(&mut bytes, u64::from(listed.parent.0));
+                    put_bytes(&mut bytes, &listed.name);
+                }
+                None => bytes.push(0),
+            }
+        }
+        Names::load(&bytes)
+    }
+
+    /// The file at `path` and everything below it, removed or not; nothing when it is not known. The root is not
+    /// given away.
+    pub fn below(&self, path: &[u8]) -> Vec<FileId> {
+        let path = super::components(path);
+        let Some(top) = path.map(Some).try_fold(FileId::ROOT, |parent, name| self.slot(parent, name?)) else {
+            return Vec::new();
+        };
+        let is_below = |&number: &u32| {
+            let up = |&at: &FileId| self.parent(at);
+            number != 0
+                && std::iter::successors(Some(FileId(number)), up).take(super::DEPTH_MAX).any(|at| at == top)
+        };
+        (0..self.entries.len() as u32)
+            .filter(|number| top != FileId::ROOT && is_below(number))
+            .map(FileId)
+            .collect()
+    }
+}
