@@ -96,7 +96,7 @@ pub struct Config {
     pub mountpoint: PathBuf,
     /// Which data path to take.
     pub path: DataPath,
-    /// The predictor as the user wrote it, checked: `match`, `none`, or `pcm[:ps/mo/threshold]`.
+    /// The predictor as the user wrote it, checked for its form: `default`, `none`, `pcm[:ps/mo/threshold]`....
     pub predictor: String,
     /// Whose accesses form one stream.
     pub stream: Scope,
@@ -149,7 +149,7 @@ impl Config {
             source,
             mountpoint,
             path: DataPath::Auto,
-            predictor: String::from("match"),
+            predictor: String::from("default"),
             stream: Scope::default(),
             model_size: option::MODEL_SIZE,
             budget: None,

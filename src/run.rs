@@ -8,6 +8,7 @@ pub mod check;
 pub mod daemon;
 mod error;
 pub mod guardian;
+mod keeping;
 mod mounted;
 mod path;
 mod presence;
@@ -31,7 +32,7 @@ use service::Service;
 /// The mount did not come about, or did not end as it should. Nothing is left mounted then.
 pub fn mount(config: Config, predictor: PredictorChoice, ready: Readiness) -> Result<(), MountError> {
     let mut config = config;
-    config.model = service::model_for(config.model.take(), predictor);
+    config.model = keeping::model_for(config.model.take(), predictor);
     check::rights(&config)?;
     let service = Service::start(config, predictor)?;
     match ready.ready() {

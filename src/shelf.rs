@@ -64,7 +64,7 @@ pub enum ShelfError {
         error: ChoiceError,
     },
     /// Its history cannot be read by anybody but its predictor.
-    #[error("{}: the history of predictor {predictor} cannot be {what}: only that of match can", path.display())]
+    #[error("{}: the history of predictor {predictor} cannot be {what}: only that of default or match can", path.display())]
     Opaque {
         /// Which file.
         path: PathBuf,
@@ -104,6 +104,7 @@ pub struct Shelved {
 /// A model as its parts, history in the open.
 #[derive(Clone, Debug)]
 struct Parts {
+    predictor: PredictorChoice,
     names: Names,
     programs: Programs,
     facts: FactTable,
@@ -126,13 +127,17 @@ impl Shelved {
     /// # Errors
     /// Its predictor is unknown, or what it says is damaged.
     pub fn engine(&self) -> Result<Engine, ShelfError> {
-        let predictor: PredictorChoice = (self.model.learned.predictor.parse())
-            .map_err(|error| ShelfError::Predictor { path: self.path.clone(), error })?;
+        let predictor = self.predictor()?;
         let mut engine = Engine::new(Settings { predictor, scope: Scope::default(), budget: 0 });
         engine
             .restore(&self.model.learned, self.model.names.len())
             .map_err(|error| ShelfError::Learned { path: self.path.clone(), error })?;
         Ok(engine)
+    }
+
+    fn predictor(&self) -> Result<PredictorChoice, ShelfError> {
+        let predictor = self.model.learned.predictor.parse();
+        predictor.map_err(|error| ShelfError::Predictor { path: self.path.clone(), error })
     }
 
     /// Writes it back to where it came from.
@@ -158,23 +163,22 @@ impl Shelved {
 
     /// Its parts, to be `what`ed.
     fn parts(&self, what: &'static str) -> Result<Parts, ShelfError> {
-        let learned = &self.model.learned;
-        if learned.predictor != PredictorChoice::Match.to_string() {
-            let (path, predictor) = (self.path.clone(), learned.predictor.clone());
-            return Err(ShelfError::Opaque { path, predictor, what });
-        }
+        let (learned, predictor) = (&self.model.learned, self.predictor()?);
         let files = self.model.names.len();
         let wrong = |error| ShelfError::Learned { path: self.path.clone(), error };
+        let Some(history) = History::load(predictor, &learned.history, files).map_err(wrong)? else {
+            let (path, predictor) = (self.path.clone(), learned.predictor.clone());
+            return Err(ShelfError::Opaque { path, predictor, what });
+        };
         let facts = FactTable::load(&learned.facts, files).map_err(|error| wrong(error.into()))?;
-        let history = History::load(&learned.history, files).map_err(wrong)?;
         let (names, programs) = (self.model.names.clone(), self.model.programs.clone());
-        Ok(Parts { names, programs, facts, history })
+        Ok(Parts { predictor, names, programs, facts, history })
     }
 
     fn of_parts(path: &Path, parts: Parts) -> Self {
-        let mut learned = Learned { predictor: PredictorChoice::Match.to_string(), ..Learned::default() };
+        let mut learned = Learned { predictor: parts.predictor.to_string(), ..Learned::default() };
         parts.facts.save(&mut learned.facts);
-        parts.history.save(&mut learned.history);
+        parts.history.save(parts.predictor, &mut learned.history);
         let model = Model { names: parts.names, programs: parts.programs, learned };
         Shelved { path: path.into(), model, bytes: 0 }
     }

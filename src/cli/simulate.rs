@@ -24,7 +24,7 @@ pub(super) struct Simulation {
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]", group = "what")]
     generate: Vec<Recipe>,
     /// What learns; none is there in any case
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "match")]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "default")]
     predictor: Vec<PredictorChoice>,
     /// Memory for files
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = bytes, default_value = "1G")]

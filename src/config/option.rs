@@ -31,6 +31,7 @@ const MOST_MODEL: u64 = 4 << 30;
 
 /// The predictors' names, and the form of their parameters where they take some.
 pub const PREDICTORS: &[(&str, &str)] = &[
+    ("default", ""),
     ("match", ""),
     ("last", ""),
     ("noah", "s"),
@@ -84,8 +85,8 @@ pub static OPTIONS: &[MountOption] = &[
     ),
     option(
         "predictor",
-        "match",
-        "what learns: match, last, noah, recent, graph, pcm, epcm, popular or none, some with parameters (pcm:32/2/0.3)",
+        "default",
+        "what learns: default, match, last, noah, recent, graph, pcm, epcm, popular or none, some with parameters (pcm:32/2/0.3)",
         Kind::Text("NAME", "a predictor's name, or name:parameters where it takes some", set_predictor),
     ),
     option(

@@ -24,7 +24,7 @@ fn the_defaults_depend_on_who_mounts() {
     assert_eq!([user.dev, user.suid, user.exec, user.allow_other], [false, false, true, false]);
     assert!(root.model.unwrap().starts_with("/var/lib/augurfs"));
     assert!(user.model.unwrap().starts_with("/home/u/.local/state/augurfs"));
-    assert_eq!((root.path, root.predictor.as_str(), root.budget), (DataPath::Auto, "match", None));
+    assert_eq!((root.path, root.predictor.as_str(), root.budget), (DataPath::Auto, "default", None));
 }
 
 #[test]

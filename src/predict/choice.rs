@@ -15,7 +15,7 @@ use super::per_stream::PerStream;
 use super::popular::{Popular, PopularParameters};
 use super::recent::Recent;
 use super::successors::Successors;
-use super::{MatchModel, NoPredictor, Predictor};
+use super::{MatchModel, Mixture, NoPredictor, Predictor};
 
 mod words;
 
@@ -24,8 +24,10 @@ pub use words::ChoiceError;
 /// A predictor and its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum PredictorChoice {
-    /// Follows the last run in which the same files stood.
+    /// Several of the others, each believed as far as it was right lately.
     #[default]
+    Default,
+    /// Follows the last run in which the same files stood.
     Match,
     /// Expects what followed a file last time.
     Last,
@@ -49,6 +51,7 @@ impl PredictorChoice {
     /// An empty predictor of this choice.
     pub fn build(self) -> Box<dyn Predictor> {
         match self {
+            PredictorChoice::Default => Box::new(Mixture::default()),
             PredictorChoice::Match => Box::new(MatchModel::default()),
             PredictorChoice::Last => Box::new(PerStream::new(Successors::new(Last))),
             PredictorChoice::Noah(rule) => Box::new(PerStream::new(Successors::new(rule))),
@@ -64,6 +67,7 @@ impl PredictorChoice {
     /// Its name, without parameters.
     pub fn name(self) -> &'static str {
         match self {
+            PredictorChoice::Default => "default",
             PredictorChoice::Match => "match",
             PredictorChoice::Last => "last",
             PredictorChoice::Noah(_) => "noah",
@@ -89,7 +93,10 @@ impl fmt::Display for PredictorChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         match self {
-            PredictorChoice::Match | PredictorChoice::Last | PredictorChoice::None => Ok(()),
+            PredictorChoice::Default
+            | PredictorChoice::Match
+            | PredictorChoice::Last
+            | PredictorChoice::None => Ok(()),
             PredictorChoice::Noah(rule) => write!(f, ":{}", rule.repeats),
             PredictorChoice::Recent(rule) => write!(f, ":{}/{}", rule.least, rule.of),
             PredictorChoice::Graph(p) => write!(f, ":{}/{}", p.window, p.threshold),

@@ -4,7 +4,8 @@ use super::practice::{GROUP, STREAM, begin, open, open_in};
 use super::*;
 use proptest::prelude::*;
 
-const CHOICES: [&str; 12] = [
+const CHOICES: [&str; 13] = [
+    "default",
     "match",
     "last",
     "noah",

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
 use super::guardian::Guardian;
+use super::keeping::lock_model;
 use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
 use super::recording;
@@ -47,9 +48,6 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// A mount that is being unmounted by force has gone within this time after its session ended.
 const MOMENT: Duration = Duration::from_millis(500);
-
-/// A daemon that has just been unmounted saves its model within this time, else it is not about to end.
-const SUCCESSION: Duration = Duration::from_secs(2);
 
 /// How often descriptors that were opened for a moment are looked at.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -355,50 +353,5 @@ fn listen(device: (u32, u32), reporter: Reporter, live: Arc<Live>) -> Option<Con
 fn save(live: &Live) {
     if let Err(error) = live.save() {
         log::warn!("{error}");
-    }
-}
-
-/// Where the knowledge of a predictor is kept: that of one is of no use to another, and must not be
-/// overwritten by it. The default's is where the option says, that of others beside it under their name. None learns
-/// nothing.
-pub(super) fn model_for(model: Option<PathBuf>, predictor: PredictorChoice) -> Option<PathBuf> {
-    match predictor {
-        PredictorChoice::None => None,
-        PredictorChoice::Match => model,
-        other => model.map(|model| {
-            let mut path = model.into_os_string();
-            path.push(".");
-            path.push(other.name());
-            path.into()
-        }),
-    }
-}
-
-/// Makes sure that nobody else saves the model. Without that what is learned stays in memory.
-fn lock_model(model: Option<&Path>) -> (Option<PathBuf>, Option<ModelLock>) {
-    let Some(model) = model else { return (None, None) };
-    match ModelLock::take(model, SUCCESSION) {
-        Ok(Some(lock)) => return (Some(model.to_owned()), Some(lock)),
-        Ok(None) => log::warn!(
-            "another mount uses the model {}: what this one learns is not kept; give it another with -o model=PATH",
-            model.display()
-        ),
-        Err(error) => log::warn!("the model {} is not used: it cannot be locked: {error}", model.display()),
-    }
-    (None, None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_predictor_has_a_model_of_its_own() {
-        let place = |words: &str| model_for(Some("/m/x".into()), words.parse().unwrap());
-        assert_eq!(place("match"), Some("/m/x".into()));
-        assert_eq!(place("epcm:64/48/0.5/paper"), Some("/m/x.epcm".into()));
-        assert_eq!(place("last"), Some("/m/x.last".into()));
-        assert_eq!(place("none"), None);
-        assert_eq!(model_for(None, PredictorChoice::Last), None);
     }
 }

@@ -93,8 +93,8 @@ fn a_union_predicts_what_either_predicted() {
     let (_dir, path) = place();
     let (tar, make) = (job("/bin/tar", 10..40), job("/bin/make", (30..60).rev()));
     let (grep, newer_tar) = (job("/bin/grep", 5..25), job("/bin/tar", (50..70).chain([1, 2])));
-    let one = learned(&path, "match", &vec![tar.clone(), make.clone()]);
-    let other = learned(&path, "match", &vec![grep.clone(), newer_tar.clone()]);
+    let one = learned(&path, "default", &vec![tar.clone(), make.clone()]);
+    let other = learned(&path, "default", &vec![grep.clone(), newer_tar.clone()]);
     let both = Shelved::unite(&one, &other, &path).unwrap();
     for (program, files) in [&tar, &make, &grep, &newer_tar] {
         assert_eq!(predicted(&both, program, files), rest(files), "{program}");
@@ -117,7 +117,7 @@ fn where_both_know_the_start_the_newer_wins() {
 fn nothing_is_left_of_what_is_forgotten() {
     let (_dir, path) = place();
     let (tar, make) = (job("/bin/tar", 10..40), job("/opt/secret/make", 100..120));
-    for predictor in ["match", "pcm:32/2/0.3"] {
+    for predictor in ["default", "match", "pcm:32/2/0.3"] {
         let mut shelved = learned(&path, predictor, &vec![tar.clone(), make.clone()]);
         assert_eq!(shelved.forget(b"dir-2").unwrap(), 11, "a directory and ten files");
         assert_eq!(shelved.forget(b"dir-3/file-35").unwrap(), 1);
@@ -177,9 +177,9 @@ fn a_history_of_another_predictor_is_not_moved() {
     let (_dir, path) = place();
     let shelved = learned(&path, "pcm", &vec![job("/bin/tar", 0..5)]);
     let error = shelved.export(&mut Vec::new()).unwrap_err().to_string();
-    assert!(
-        error.ends_with("the history of predictor pcm:32/2/0.3 cannot be exported: only that of match can")
-    );
+    assert!(error.ends_with(
+        "the history of predictor pcm:32/2/0.3 cannot be exported: only that of default or match can"
+    ));
     assert!(shelved.survey().unwrap().accesses > 0);
     assert!(Shelved::unite(&shelved, &shelved, &path).is_err());
 }

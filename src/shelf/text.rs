@@ -12,7 +12,7 @@ use crate::codec::text::{from_text, to_text};
 use crate::engine::{FactTable, Facts};
 use crate::id::{FileId, ProgramId};
 use crate::names::{Listed, Names, Programs};
-use crate::predict::{History, Kind, PastAccess};
+use crate::predict::{History, Kind, PastAccess, PredictorChoice};
 
 /// Goes up when older programs could not read the text any more.
 const FORM: u32 = 1;
@@ -79,7 +79,7 @@ impl Shelved {
     /// Writes the model as text.
     ///
     /// # Errors
-    /// It is damaged or of another predictor than `match`; or writing fails, for which the path is the model's.
+    /// It is damaged, or its history is one that only its predictor can read; or writing fails, for which the path is the model's.
     pub fn export(&self, out: &mut dyn Write) -> Result<(), ShelfError> {
         let parts = self.parts("exported")?;
         write_lines(&parts, out).map_err(|error| ShelfError::Io { path: self.path.clone(), error })
@@ -109,7 +109,7 @@ fn write_lines(parts: &Parts, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b"\n")
     };
     let files = parts.names.len() as u32;
-    put(&Line::Model { form: FORM, predictor: "match".into(), files })?;
+    put(&Line::Model { form: FORM, predictor: parts.predictor.to_string(), files })?;
     for listed in parts.names.listing() {
         let known = parts.facts.get(listed.file).map(|facts| Known {
             inode: facts.inode,
@@ -148,6 +148,7 @@ fn access_line(past: &PastAccess) -> AccessLine {
 /// What was read so far.
 #[derive(Default)]
 struct Reading {
+    predictor: PredictorChoice,
     files: u32,
     listed: Vec<Listed>,
     facts: FactTable,
@@ -159,11 +160,12 @@ impl Reading {
     fn take(&mut self, line: Line, first: bool) -> Result<(), String> {
         match line {
             Line::Model { form, .. } if form != FORM => Err(format!("form {form} is not known")),
-            Line::Model { predictor, .. } if predictor != "match" => {
-                Err(format!("predictor {predictor} cannot be imported"))
-            }
-            Line::Model { files, .. } if first && (1..NUMBER_MAX).contains(&files) => {
+            Line::Model { predictor, files, .. } if first && (1..NUMBER_MAX).contains(&files) => {
                 self.files = files;
+                self.predictor = match predictor.parse() {
+                    Ok(known @ (PredictorChoice::Default | PredictorChoice::Match)) => known,
+                    _ => return Err(format!("predictor {predictor} cannot be imported")),
+                };
                 Ok(())
             }
             Line::Model { .. } => Err("the model's line comes first, once, and counts its files".into()),
@@ -219,6 +221,7 @@ impl Reading {
         }
         let names =
             Names::from_listing(self.files as usize, self.listed).map_err(|error| error.to_string())?;
-        Ok(Parts { names, programs: self.programs, facts: self.facts, history: History(self.history) })
+        let (predictor, programs, facts) = (self.predictor, self.programs, self.facts);
+        Ok(Parts { predictor, names, programs, facts, history: History(self.history) })
     }
 }

@@ -25,6 +25,7 @@ impl Shelved {
 
 impl Parts {
     fn take_in(&mut self, other: Parts) {
+        self.predictor = other.predictor;
         let files = unite_names(&mut self.names, &other.names);
         let programs = unite_programs(&mut self.programs, &other.programs);
         unite_facts(&mut self.facts, &other.facts, &files);

@@ -70,7 +70,8 @@ pub fn import(
     to: &mut dyn Write,
 ) -> Result<Imported, TraceError> {
     // A replay needs some settings; the defaults of a mount do, with the least of memories.
-    let settings = Settings { predictor: PredictorChoice::Match, scope: Scope::default(), budget: 64 << 20 };
+    let settings =
+        Settings { predictor: PredictorChoice::Default, scope: Scope::default(), budget: 64 << 20 };
     let setting = Setting::new(settings, Start::Imported);
     let mut book = Book::new(&setting, reading.below.as_deref(), to);
     let mut lines = Lines::new(from, name);

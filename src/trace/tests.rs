@@ -339,7 +339,7 @@ fn two_runs(predictor: PredictorChoice, before: Option<(Learned, Names, Programs
 
 #[test]
 fn a_recorded_trace_replayed_yields_the_same_effects() {
-    for predictor in ["match", "pcm:32/2/0.3", "none"] {
+    for predictor in ["default", "match", "pcm:32/2/0.3", "none"] {
         let world = two_runs(predictor.parse().unwrap(), None);
         let asked = world.log.len() as u64;
         let replayed = replay(Reader::new(&world.finish()[..], "t").unwrap()).unwrap();
@@ -353,7 +353,7 @@ fn a_recorded_trace_replayed_yields_the_same_effects() {
 /// What the engine knew from earlier mounts is in the trace, and numbers that were given again.
 #[test]
 fn what_was_learned_before_is_replayed_too() {
-    for predictor in ["match", "pcm:32/2/0.3"] {
+    for predictor in ["default", "match", "pcm:32/2/0.3"] {
         let world = two_runs(predictor.parse().unwrap(), None);
         let mut names = Vec::new();
         world.names.lock().save(&mut names);

@@ -109,7 +109,7 @@ proptest! {
     #[test]
     fn whatever_happens(
         steps in prop::collection::vec(step(), 1..120),
-        predictor in prop_oneof![Just("match"), Just("pcm:16/2/0.2"), Just("none")],
+        predictor in prop_oneof![Just("default"), Just("match"), Just("pcm:16/2/0.2"), Just("none")],
         budget in prop_oneof![Just(BUDGET), Just(60_000u64), Just(5_000u64)],
     ) {
         let settings = Settings { predictor: predictor.parse().unwrap(), scope: Scope::Job, budget };

@@ -11,6 +11,7 @@ fn choice(words: &str) -> PredictorChoice {
 #[test]
 fn what_is_printed_can_be_parsed() {
     for words in [
+        "default",
         "match",
         "last",
         "none",
@@ -61,7 +62,7 @@ fn errors_say_what_is_wrong() {
     let error = |words: &str| words.parse::<PredictorChoice>().unwrap_err().to_string();
     assert_eq!(
         error("lru"),
-        "unknown predictor 'lru': known are match, last, noah, recent, graph, pcm, epcm, popular and none"
+        "unknown predictor 'lru': known are default, match, last, noah, recent, graph, pcm, epcm, popular and none"
     );
     assert_eq!(error("match:3"), "predictor 'match' takes no parameters");
     assert_eq!(error("last:"), "predictor 'last' takes no parameters");

@@ -30,7 +30,7 @@ const PAPER: &str = "paper";
 pub enum ChoiceError {
     /// No predictor of that name.
     #[error(
-        "unknown predictor '{0}': known are match, last, noah, recent, graph, pcm, epcm, popular and none"
+        "unknown predictor '{0}': known are default, match, last, noah, recent, graph, pcm, epcm, popular and none"
     )]
     Unknown(String),
     /// It has no parameters.
@@ -72,9 +72,10 @@ pub(super) fn choice(given: &str) -> Result<PredictorChoice, ChoiceError> {
     };
     let mut words = Words { given, left: parameters.unwrap_or("").split('/') };
     let choice = match name {
-        "match" | "last" | "none" if parameters.is_some() => {
+        "default" | "match" | "last" | "none" if parameters.is_some() => {
             return Err(ChoiceError::NoParameters(name.to_owned()));
         }
+        "default" => PredictorChoice::Default,
         "match" => PredictorChoice::Match,
         "last" => PredictorChoice::Last,
         "none" => PredictorChoice::None,

@@ -2,9 +2,9 @@
 //!
 //! Must stay true: what is read can be written, and says the same.
 
-use super::super::{Kind, LoadError};
+use super::super::{Kind, LoadError, PredictorChoice, mixture};
 use super::entry::{By, Item, Life};
-use super::{format, log::Log};
+use super::{MatchModel, format, log::Log};
 use crate::id::{FileId, ProgramId};
 
 /// One access as the history has it.
@@ -33,28 +33,53 @@ pub struct PastAccess {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History(pub Vec<PastAccess>);
 
+impl MatchModel {
+    /// What it remembers, oldest first.
+    pub(in super::super) fn past(&self) -> impl Iterator<Item = PastAccess> {
+        past(&self.log)
+    }
+}
+
+fn past(log: &Log) -> impl Iterator<Item = PastAccess> {
+    log.entries().iter().map(|entry| PastAccess {
+        file: Some(entry.item.file()).filter(|_| !entry.item.forgotten()),
+        kind: entry.item.kind(),
+        run: entry.run,
+        program: entry.by.program(),
+        life: life_number(entry.by.life()),
+        after: entry.back,
+        repeated: entry.by.spare(),
+        scan: entry.by.scan(),
+    })
+}
+
 impl History {
-    /// Reads what the predictor `match` saved about files below `files`.
+    /// Reads what a predictor of this choice saved about files below `files`. `None` when only that predictor
+    /// itself can read it.
     ///
     /// # Errors
     /// When the bytes are something else.
-    pub fn load(bytes: &[u8], files: usize) -> Result<Self, LoadError> {
-        let log = format::load(bytes, files)?;
-        let past = log.entries().iter().map(|entry| PastAccess {
-            file: Some(entry.item.file()).filter(|_| !entry.item.forgotten()),
-            kind: entry.item.kind(),
-            run: entry.run,
-            program: entry.by.program(),
-            life: life_number(entry.by.life()),
-            after: entry.back,
-            repeated: entry.by.spare(),
-            scan: entry.by.scan(),
-        });
-        Ok(History(past.collect()))
+    pub fn load(choice: PredictorChoice, bytes: &[u8], files: usize) -> Result<Option<Self>, LoadError> {
+        let runs = match choice {
+            PredictorChoice::Default => mixture::runs_of(bytes)?,
+            PredictorChoice::Match => bytes,
+            _ => return Ok(None),
+        };
+        Ok(Some(History(past(&format::load(runs, files)?).collect())))
     }
 
-    /// Appends it as the predictor saves it. What leads back beyond the start leads nowhere.
-    pub fn save(&self, out: &mut Vec<u8>) {
+    /// Appends it as a predictor of this choice saves it, which must be one that [`History::load`] can read.
+    pub fn save(&self, choice: PredictorChoice, out: &mut Vec<u8>) {
+        let mut runs = Vec::new();
+        self.save_runs(&mut runs);
+        match choice {
+            PredictorChoice::Default => out.extend(mixture::with_runs(&runs)),
+            _ => out.extend(runs),
+        }
+    }
+
+    /// What leads back beyond the start leads nowhere.
+    fn save_runs(&self, out: &mut Vec<u8>) {
         let mut log = Log::new(usize::MAX);
         for past in &self.0 {
             let item = past.file.map_or(Item::BLANK.file(), |file| file);
