@@ -39,14 +39,14 @@ fn what_one_mount_learned_the_next_one_knows() {
     for path in mount::PATHS {
         let stage = Stage::new();
         let (model, order) = (stage.beside("model"), order());
-        let mut first = stage.mount(path, "match").model(&model).start();
+        let mut first = stage.mount(path, "default").model(&model).start();
         stage.run(&first, &order);
         wait_for("all opens", || (first.count("/opens/total") >= FILES as u64).then_some(()));
         first.unmount();
         assert_eq!(fs::metadata(&model).unwrap().permissions().mode() & 0o7777, 0o600, "{path}");
         assert_eq!(neighbours(&model), Vec::<String>::new(), "{path}");
         drop_caches();
-        let second = stage.mount(path, "match").model(&model).start();
+        let second = stage.mount(path, "default").model(&model).start();
         assert_eq!(second.said(), "", "{path}");
         assert!(learned(&second) >= FILES as u64, "{path}: {}", second.stats());
         let eye = Eye::on(&second, path);
@@ -63,7 +63,7 @@ fn what_one_mount_learned_the_next_one_knows() {
 fn a_model_of_another_predictor_is_no_obstacle() {
     let stage = Stage::new();
     let (model, order) = (stage.beside("model"), order());
-    for predictor in ["match", "pcm:32/2/0.3", "none", "match"] {
+    for predictor in ["default", "pcm:32/2/0.3", "none", "default"] {
         let mut mount = stage.mount("resident", predictor).model(&model).start();
         stage.run(&mount, &order[..20]);
         wait_for("all opens", || (mount.count("/opens/total") >= 20).then_some(()));

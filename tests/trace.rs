@@ -30,7 +30,7 @@ fn a_mount_recorded_from_the_start_replays_to_the_same_effects() {
         let stage = Stage::new();
         let (order, file) = (order(), stage.beside("trace"));
         let option = format!("record={}", file.display());
-        let mut mount = stage.mount(path, "match").option(&option).start();
+        let mut mount = stage.mount(path, "default").option(&option).start();
         stage.run(&mount, &order);
         wait_for("all opens", || (mount.count("/opens/total") >= FILES as u64).then_some(()));
         drop_caches();
@@ -66,7 +66,7 @@ fn a_mount_recorded_from_the_start_replays_to_the_same_effects() {
 fn a_running_mount_is_recorded_until_a_signal() {
     let stage = Stage::new();
     let (order, file) = (order(), stage.beside("trace"));
-    let mut mount = stage.mount("resident", "match").start();
+    let mut mount = stage.mount("resident", "default").start();
     stage.run(&mount, &order[..50]);
     let mut command = augurfs();
     command.args(["trace", "record", "--hash-names"]).arg(mount.point()).arg(&file);
@@ -111,7 +111,7 @@ fn a_running_mount_is_recorded_until_a_signal() {
 fn a_recording_ends_with_its_mount() {
     let stage = Stage::new();
     let file = stage.beside("trace");
-    let mut mount = stage.mount("plain", "match").start();
+    let mut mount = stage.mount("plain", "default").start();
     let mut command = augurfs();
     command.args(["trace", "record"]).arg(mount.point()).arg(&file).stdout(Stdio::null());
     let mut recording = Running::start(&mut command);
@@ -124,7 +124,7 @@ fn a_recording_ends_with_its_mount() {
 #[test]
 fn a_place_that_cannot_be_recorded_into_is_told_before_anything_is_mounted() {
     let stage = Stage::new();
-    let refusal = stage.mount("plain", "match").option("record=/dev/null").try_start().unwrap_err();
+    let refusal = stage.mount("plain", "default").option("record=/dev/null").try_start().unwrap_err();
     assert_eq!(refusal.code, Some(32));
     assert!(
         refusal.said.contains("trace file /dev/null cannot be written: not a regular file"),

@@ -16,7 +16,7 @@ impl Engine {
     /// Everything learned, names included, is to stay below so many bytes.
     pub fn set_memory(&mut self, names: &mut Names, bytes: u64) {
         self.predictor.limit(bytes);
-        // The history takes 36 of 128 bytes; the rest is left for what vectors hold idle.
+        // The history takes 36 of 128 bytes; the rest is left for habits and for what vectors hold idle.
         names.limit(usize::try_from(bytes / 100 * 66).unwrap_or(usize::MAX), BESIDE_NAME);
     }
 

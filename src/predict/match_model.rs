@@ -56,6 +56,8 @@ pub struct MatchModel {
     /// The number of the next run.
     runs: u32,
     courses: u64,
+    /// Entries that later runs repeated.
+    spares: usize,
     /// Files known: numbers below this appear in the log.
     files: u32,
     scans: Scans,
@@ -112,6 +114,7 @@ impl MatchModel {
             groups: IdMap::default(),
             runs: 0,
             courses: 0,
+            spares: 0,
             files: 0,
             scans: Scans::default(),
             passed: Vec::new(),

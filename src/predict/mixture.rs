@@ -30,6 +30,9 @@ pub(super) use format::{runs_of, with_runs};
 use habits::Habits;
 use panel::{Expert, Panel, Vote, Votes};
 
+/// What the panel and the smallest tables take, in bytes, however little they hold.
+const FIXED: u64 = 32 << 10;
+
 /// See the module's head.
 #[derive(Debug, Default)]
 pub struct Mixture {
@@ -185,9 +188,10 @@ impl Predictor for Mixture {
     }
 
     fn limit(&mut self, bytes: u64) {
-        // Sixteenths: one for habits, one for the counts, and the rest for the runs.
-        self.habits.limit(usize::try_from(bytes / 16).unwrap_or(usize::MAX));
-        self.runs.limit(bytes / 16 * 14);
+        // What the runs leave of their part is more than this.
+        self.habits.limit(usize::try_from(bytes / 32).unwrap_or(usize::MAX));
+        // Of each byte of memory the runs take a little more than a quarter.
+        self.runs.limit(bytes.saturating_sub(4 * FIXED));
     }
 
     fn shrink(&mut self) -> bool {
@@ -213,8 +217,8 @@ impl Predictor for Mixture {
 
     fn footprint(&self) -> Footprint {
         let runs = self.runs.footprint();
-        let bytes = runs.bytes + (self.habits.bytes() + self.favourite.bytes()) as u64;
-        Footprint { bytes, nodes: runs.nodes + self.habits.len() as u64, ..runs }
+        let bytes = runs.bytes + (self.habits.bytes() + self.favourite.bytes() + self.panel.bytes()) as u64;
+        Footprint { bytes, ..runs }
     }
 
     fn save(&self, out: &mut Vec<u8>) {

@@ -12,7 +12,7 @@ use augurfs::predict::LoadError;
 use super::mutate::cases;
 
 const FILES: u32 = 50;
-const PREDICTORS: [&str; 2] = ["match", "pcm:32/2/0.3"];
+const PREDICTORS: [&str; 3] = ["default", "match", "pcm:32/2/0.3"];
 
 fn engine(predictor: &str) -> Engine {
     Engine::new(Settings { predictor: predictor.parse().unwrap(), scope: Scope::Job, budget: 1 << 20 })

@@ -37,7 +37,7 @@ fn assert_accounted(mount: &Mount) {
 fn the_second_run_finds_files_far_ahead_in_memory() {
     for path in PATHS {
         let stage = Stage::new();
-        let mut mount = stage.mount(path, "match").start();
+        let mut mount = stage.mount(path, "default").start();
         let order = order();
         stage.run(&mount, &order);
         await_opens(&mount, FILES);
@@ -63,7 +63,7 @@ fn the_second_run_finds_files_far_ahead_in_memory() {
 fn a_whole_second_run_hits_what_was_brought() {
     for path in PATHS {
         let stage = Stage::new();
-        let mount = stage.mount(path, "match").start();
+        let mount = stage.mount(path, "default").start();
         let order = order();
         stage.run(&mount, &order);
         drop_caches();

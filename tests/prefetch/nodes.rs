@@ -29,7 +29,7 @@ fn fifos_devices_and_links_are_never_opened_ahead() {
         fs::write(&secret, vec![1; 100_000]).unwrap();
         let order = order();
         let source = |step: usize| stage.image.point().join(&order[step]);
-        let mount = stage.mount(path, "match").start();
+        let mount = stage.mount(path, "default").start();
         stage.run(&mount, &order);
         replace(&source(FIFO), FileType::Fifo, 0);
         // Reading it would be harmless; opening it is what must not happen.

@@ -8,7 +8,7 @@ use crate::mount::{PATHS, wait_for};
 fn what_nobody_wants_is_given_up_and_told() {
     for path in PATHS {
         let stage = Stage::new();
-        let mut mount = stage.mount(path, "match").start();
+        let mut mount = stage.mount(path, "default").start();
         let order = order();
         stage.run(&mount, &order[..FILES / 2]);
         drop_caches();

@@ -15,7 +15,8 @@ struct Learner {
 
 impl Learner {
     fn new(memory: u64) -> Self {
-        let (mut engine, mut names) = (Engine::new(MATCH), Names::new());
+        let (mut engine, mut names) =
+            (Engine::new(Settings { predictor: PredictorChoice::Default, ..MATCH }), Names::new());
         engine.set_memory(&mut names, memory);
         Learner { engine, names, now: Micros(0), groups: 0 }
     }

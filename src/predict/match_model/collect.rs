@@ -16,6 +16,9 @@ use super::scans;
 /// A full history is emptied by this part, so that it is seldom done.
 const PART: usize = 8;
 
+/// So many entries that later runs repeated are not worth the work of letting them go.
+const SPARE_MIN: usize = 1 << 14;
+
 /// How many entries of each kind go, the oldest first.
 struct Quota {
     scans: usize,
@@ -23,8 +26,12 @@ struct Quota {
 }
 
 impl MatchModel {
-    /// Makes room for one more entry.
+    /// Makes room for one more entry. Long before the history is full it lets go of what says nothing new, so that
+    /// its size follows what there is to know and not how often that was done.
     pub(super) fn make_room(&mut self) {
+        if self.spares * 2 > self.log.entries().len() && self.spares > SPARE_MIN {
+            self.collect(usize::MAX, usize::MAX);
+        }
         if self.log.full() {
             let capacity = self.log.capacity();
             self.collect(capacity - capacity / PART, capacity - capacity / PART / PART);
@@ -36,6 +43,7 @@ impl MatchModel {
     pub(super) fn collect(&mut self, target: usize, most: usize) {
         let keep = self.choose(target, most);
         let moves = self.log.retain(&keep);
+        self.spares = 0;
         self.relocate(&moves);
         self.rebuild();
     }
@@ -45,6 +53,7 @@ impl MatchModel {
         let capacity = self.log.capacity();
         self.log = log;
         self.log.limit(capacity);
+        self.spares = self.log.entries().iter().filter(|entry| entry.by.spare()).count();
         let known = self.log.entries().iter().filter(|entry| !entry.item.forgotten());
         self.files = known.map(|entry| entry.item.file().0 + 1).max().unwrap_or(0);
         self.runs = self.log.entries().iter().map(|entry| entry.run).max().unwrap_or(0);

@@ -62,6 +62,7 @@ impl MatchModel {
         for &origin in repeated {
             let mut at = Some(origin);
             while let Some(entry) = at.and_then(|at| self.log.get_mut(at)) {
+                self.spares += usize::from(!entry.by.spare());
                 entry.by.set_spare();
                 at = at.and_then(|at| self.log.next(at));
             }

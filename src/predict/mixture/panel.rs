@@ -7,7 +7,7 @@ use crate::codec::{CodecError, Reader};
 use crate::id::{FileId, ProgramId};
 
 /// Programs are told apart by so many classes; the records of two in one class mix.
-const CLASSES: usize = 64;
+const CLASSES: usize = 16;
 /// How firm an expert may be: 0 to 3.
 const LEVELS: usize = 4;
 /// Opens that decide: a record is halved when it is as long as this.
@@ -139,6 +139,11 @@ impl Panel {
             self.general[vote.seat()].judge(right);
             self.classes[program.index() % CLASSES][vote.seat()].judge(right);
         }
+    }
+
+    /// Memory held, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.general) + size_of_val(&self.classes[..])
     }
 
     /// Appends all records.

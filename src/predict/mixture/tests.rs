@@ -176,10 +176,10 @@ proptest! {
     #[test]
     fn bounded_habits_stay_bounded(keys in prop::collection::vec(any::<u32>(), 0..3_000)) {
         let mut habits = Habits::default();
-        habits.limit(16 * 512);
+        habits.limit(12 * 512);
         for key in keys {
             habits.learn(key | 1, FileId(1));
         }
-        prop_assert!(habits.bytes() <= 16 * 512 && habits.len() <= 512);
+        prop_assert!(habits.bytes() <= 12 * 512 && habits.len() <= 512);
     }
 }
