@@ -38,7 +38,8 @@ impl Habit {
         FileId(self.latest)
     }
 
-    /// How often in a row, about, the usual one has followed again: 0 to 3.
+    /// How often in a row, about, the usual one has followed: 1 when it did once and never failed, up to 3; 0 when it
+    /// has just failed.
     pub(super) fn firmness(self) -> u8 {
         (self.usual >> FIRMNESS_SHIFT) as u8
     }
@@ -107,7 +108,7 @@ impl Habits {
         if self.used * 4 > self.slots.len() * 3 && self.slots.len() < self.most {
             self.resize(self.slots.len() * 2);
         }
-        self.place(Habit { key, usual: file.0 & FILE_MASK, latest: file.0 });
+        self.place(Habit { key, usual: file.0 & FILE_MASK | 1 << FIRMNESS_SHIFT, latest: file.0 });
     }
 
     /// Forgets everything.
@@ -126,6 +127,7 @@ impl Habits {
     }
 
     /// How many are known.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.used
     }

@@ -14,8 +14,8 @@ const LEVELS: usize = 4;
 const MEMORY: f32 = 64.0;
 /// A program's own record counts as much as the general one after so many opens.
 const PATIENCE: f32 = 4.0;
-/// Below this nothing is expected: ten experts who are right once in twenty times know nothing.
-const LEAST: f32 = 0.4;
+/// Below this nothing is expected: who is wrong more than twice in three times had better say nothing.
+const LEAST: f32 = 0.3;
 
 /// How firm an expert is that is so sure (0 to 1).
 pub(super) fn level(likelihood: f32) -> u8 {

@@ -147,7 +147,7 @@ proptest! {
             let (usual, latest, firm) = slow.entry(key).or_insert((file, file, u32::MAX));
             *latest = file;
             *firm = match *firm {
-                u32::MAX => 0,
+                u32::MAX => 1,
                 firm if *usual == file => (firm + 1).min(3),
                 0 => { *usual = file; 0 }
                 firm => firm - 1,
