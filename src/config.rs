@@ -5,6 +5,7 @@
 //! the file system; `Surroundings` carries in what depends on who we are.
 
 mod error;
+mod file;
 mod option;
 mod place;
 mod spelling;
@@ -12,6 +13,7 @@ mod unit;
 mod words;
 
 pub use error::OptionError;
+pub use file::{Defaults, FileError};
 pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
 pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_duration};
@@ -94,6 +96,8 @@ pub struct Config {
     pub source: PathBuf,
     /// Where to mount; may be the source itself.
     pub mountpoint: PathBuf,
+    /// The file of defaults to read instead of the usual ones.
+    pub config: Option<PathBuf>,
     /// Which data path to take.
     pub path: DataPath,
     /// The predictor as the user wrote it, checked for its form: `default`, `none`, `pcm[:ps/mo/threshold]`....
@@ -132,6 +136,8 @@ pub struct Config {
     pub dirsync: bool,
     /// Users other than the one who mounts may use the mount.
     pub allow_other: bool,
+    /// SELinux contexts for the kernel, as `name="value"`.
+    pub contexts: Vec<String>,
     /// What `mount` and `df` show as the source; `None` shows the source's path.
     pub fsname: Option<String>,
     /// The part after `fuse.` in the mount's type.
@@ -148,6 +154,7 @@ impl Config {
             model: surroundings.model_for(&source),
             source,
             mountpoint,
+            config: None,
             path: DataPath::Auto,
             predictor: String::from("default"),
             stream: Scope::default(),
@@ -166,13 +173,14 @@ impl Config {
             sync: false,
             dirsync: false,
             allow_other: surroundings.root,
+            contexts: Vec::new(),
             fsname: None,
             subtype: String::from("augurfs"),
         }
     }
 
     /// Apply one `-o` argument: options separated by commas; a comma or backslash inside a value is written
-    /// `\,` or `\\`. Where options contradict each other, the later one holds.
+    /// `\,` or `\\`, or the whole value stands between double quotes. Where options contradict each other, the later one holds.
     ///
     /// # Errors
     /// The first option that is unknown, lacks its value, or has one out of its range.

@@ -119,6 +119,10 @@ fn mount_as_root(config: &Config) -> io::Result<OwnedFd> {
     if config.allow_other {
         data.push_str(",allow_other");
     }
+    // A kernel without SELinux does not know the words, and mount(8) leaves them out there too.
+    if Path::new("/sys/fs/selinux").exists() {
+        config.contexts.iter().for_each(|context| data.extend([",", context]));
+    }
     let name = config.fsname.as_deref().map_or(config.source.as_os_str(), OsStr::new);
     let data = std::ffi::CString::new(data)?;
     let kind = format!("fuse.{}", config.subtype);

@@ -2,7 +2,7 @@
 
 use super::words::Mount;
 use super::{FAILURE, NOT_MOUNTED, complain, say};
-use crate::config::{Config, OptionError, Surroundings};
+use crate::config::{Config, Defaults, FileError, OptionError, Surroundings};
 use crate::live::control::{self, Request, Response};
 use crate::predict::PredictorChoice;
 use crate::run::daemon::{Launch, Readiness, launch, own_program};
@@ -10,15 +10,15 @@ use crate::run::{self, MountError, check};
 use crate::{demo as demonstration, run::unmount as unmounting};
 use anyhow::Context;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Mounts, in the foreground or by starting ourselves again in the background.
-pub(super) fn mount(words: Mount) -> anyhow::Result<u8> {
-    let config = config(&words).context("cannot mount")?;
+pub(super) fn mount(words: &Mount, verbosity: u8) -> anyhow::Result<u8> {
+    let config = config(words).context("cannot mount")?;
     let predictor: PredictorChoice =
         config.predictor.parse().map_err(anyhow::Error::new).context("cannot mount")?;
     if !words.foreground {
-        return background(&words, &config).context("cannot mount");
+        return background(words, &config, verbosity).context("cannot mount");
     }
     let readiness = Readiness::of_process().map_err(MountError::Session).context("cannot mount")?;
     match run::mount(config, predictor, readiness) {
@@ -30,27 +30,56 @@ pub(super) fn mount(words: Mount) -> anyhow::Result<u8> {
 /// Options first: they can be wrong on any machine.
 fn config(words: &Mount) -> anyhow::Result<Config> {
     let surroundings = Surroundings::of_process();
-    options(&mut Config::new("/".into(), "/".into(), &surroundings), &words.options)?;
-    let source = check::source(words.source.as_deref().unwrap_or(Path::new("")))?;
+    let mut trial = Config::new("/".into(), "/".into(), &surroundings);
+    options(&mut trial, &words.options)?;
+    let files = files(trial.config.as_deref(), &surroundings)?;
+    files.iter().try_for_each(|file| file.check(&trial))?;
     let mountpoint = check::mountpoint(words.mountpoint.as_deref().unwrap_or(Path::new("")))?;
+    let source = check::source(&source(words.source.as_deref(), &files, &mountpoint)?)?;
     let mut config = Config::new(source, mountpoint, &surroundings);
+    files.iter().try_for_each(|file| file.apply(&mut config))?;
     options(&mut config, &words.options)?;
     // The daemon leaves the directory it was started in.
+    config.config = config.config.map(std::path::absolute).transpose()?;
     config.model = config.model.map(std::path::absolute).transpose()?;
     config.record = config.record.map(std::path::absolute).transpose()?;
     Ok(config)
+}
+
+/// The files of defaults: the one that is asked for, or those there are in the usual places.
+fn files(asked: Option<&Path>, surroundings: &Surroundings) -> Result<Vec<Defaults>, FileError> {
+    match asked {
+        Some(path) if path == "none" => Ok(Vec::new()),
+        Some(path) => Ok(vec![Defaults::read(path)?]),
+        None => surroundings.config_files().iter().map(|path| Defaults::read_if_there(path)).collect(),
+    }
+}
+
+/// `-` stands for the source that a file of defaults names for the mountpoint.
+fn source(word: Option<&Path>, files: &[Defaults], mountpoint: &Path) -> anyhow::Result<PathBuf> {
+    match word {
+        Some(word) if word == "-" => {
+            let named = files.iter().rev().find_map(|file| file.source_of(mountpoint));
+            named.with_context(|| {
+                let place = mountpoint.display();
+                format!("no source is known for {place}: write [{place}] and source = PATH into augurfs.conf")
+            })
+        }
+        word => Ok(word.unwrap_or(Path::new("")).to_owned()),
+    }
 }
 
 fn options(config: &mut Config, lists: &[OsString]) -> Result<(), OptionError> {
     lists.iter().try_for_each(|list| config.apply(list))
 }
 
-fn background(words: &Mount, config: &Config) -> anyhow::Result<u8> {
+fn background(words: &Mount, config: &Config, verbosity: u8) -> anyhow::Result<u8> {
     let mut arguments: Vec<OsString> =
         vec![config.source.clone().into(), config.mountpoint.clone().into(), "-f".into()];
     for list in &words.options {
         arguments.extend(["-o".into(), list.clone()]);
     }
+    arguments.extend((0..verbosity).map(|_| "-v".into()));
     match launch(&own_program(), &arguments).map_err(MountError::Session)? {
         Launch::Mounted => Ok(0),
         Launch::GaveUp(0) => Ok(NOT_MOUNTED),

@@ -22,6 +22,19 @@ pub(super) struct Words {
     pub(super) command: Option<Command>,
     #[command(flatten)]
     pub(super) mount: Mount,
+    #[command(flatten)]
+    pub(super) tone: Tone,
+}
+
+/// How anything is said. Stands anywhere on the line.
+#[derive(Debug, Args)]
+pub(super) struct Tone {
+    /// Log more: -v what is done, -vv details, -vvv everything
+    #[arg(short = 'v', action = clap::ArgAction::Count, global = true)]
+    pub(super) verbose: u8,
+    /// Use colour
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t, global = true)]
+    pub(super) color: super::paint::When,
 }
 
 #[derive(Debug, Args)]
@@ -43,8 +56,6 @@ pub(super) struct Mount {
     sloppy: bool,
     #[arg(short = 'n', hide = true)]
     no_mtab: bool,
-    #[arg(short = 'v', hide = true)]
-    verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -64,6 +75,9 @@ pub(super) enum Command {
     /// Show, check, export, import, merge and prune files of what was learned
     #[command(subcommand)]
     Model(ModelCommand),
+    /// Write the manual pages, or print completions for a shell
+    #[command(subcommand)]
+    Generate(super::generate::Generate),
     /// Show in under a minute what augurfs does, on a small tree on a slow device made for the purpose
     Demo,
 }
@@ -87,9 +101,13 @@ pub(super) struct Stats {
 /// Why there are no words to act on: help was asked for, or they were not understood.
 pub(super) struct Verdict(clap::Error);
 
+/// The whole definition.
+pub(super) fn command() -> clap::Command {
+    Words::command().after_help(format!("{}\n\n{COMMANDS_NOTE}", options::help()))
+}
+
 pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Words, Verdict> {
-    let command = Words::command().after_help(format!("{}\n\n{COMMANDS_NOTE}", options::help()));
-    let matches = command.try_get_matches_from(arguments).map_err(Verdict)?;
+    let matches = command().try_get_matches_from(arguments).map_err(Verdict)?;
     Words::from_arg_matches(&matches).map_err(Verdict)
 }
 

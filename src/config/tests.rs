@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 
 fn fresh(root: bool) -> Config {
-    let surroundings = Surroundings { root, state_home: None, home: Some("/home/u".into()) };
+    let surroundings =
+        Surroundings { root, state_home: None, config_home: None, home: Some("/home/u".into()) };
     Config::new("/src".into(), "/mnt".into(), &surroundings)
 }
 

@@ -58,6 +58,14 @@ pub fn mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     }
 }
 
+/// Waits until a mount of ours answers.
+///
+/// # Errors
+/// It does not, or the source behind it does not.
+pub(super) fn answers(place: &Path) -> Result<(), MountError> {
+    directory(MOUNTPOINT, place).map_err(|error| error.about(MOUNTPOINT, place))
+}
+
 /// Checks what any mount needs: the device, and the right to use it.
 ///
 /// # Errors

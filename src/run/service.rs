@@ -25,7 +25,7 @@ use super::recording;
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
 use super::watching::watch_changes;
-use super::{MountError, presence};
+use super::{MountError, notice, presence};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
 use crate::fuse::Session;
@@ -145,6 +145,11 @@ impl Service {
         verdict
     }
 
+    /// Where it is.
+    pub(super) fn mountpoint(&self) -> &Path {
+        &self.config.mountpoint
+    }
+
     /// Unmounts and ends at once: nobody wants the mount.
     pub(super) fn stop(self) {
         self.finish();
@@ -185,6 +190,7 @@ impl Service {
 
     /// Saves what was learned and takes everything down; then whoever waits for us may go on.
     fn finish(mut self) {
+        notice::tell(notice::STOPPING);
         let deadline = Instant::now() + TEARDOWN;
         // What was opened last is learned too.
         self.live.stop_watching();
