@@ -3,14 +3,19 @@
 //! Whatever goes wrong is one sentence on standard error, `augurfs: what went wrong: reason`, and an exit code: 0 done, 1 failed,
 //! 2 not understood, 32 not mounted (what mount(8) expects).
 
+mod act;
 mod commands;
+mod doctor;
 mod explain;
 mod generate;
 mod log;
 mod model;
 mod options;
 mod paint;
+mod report;
 mod simulate;
+mod stats;
+mod top;
 mod trace;
 mod words;
 
@@ -53,8 +58,15 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn obey(words: Words) -> anyhow::Result<u8> {
     match words.command {
         None => commands::mount(&words.mount, words.tone.verbose),
-        Some(Command::Unmount(place)) => commands::unmount(&place.mountpoint),
-        Some(Command::Stats(stats)) => commands::stats(&stats.place.mountpoint, stats.json),
+        Some(Command::Unmount(words)) => commands::unmount(&words),
+        Some(Command::Stats(words)) => stats::run(&words),
+        Some(Command::Top(words)) => top::run(&words),
+        Some(Command::Report(words)) => report::run(&words),
+        Some(Command::Warm(words)) => act::warm(&words),
+        Some(Command::Pause(place)) => act::pause(&place, true),
+        Some(Command::Resume(place)) => act::pause(&place, false),
+        Some(Command::Set(words)) => act::set(&words),
+        Some(Command::Doctor) => doctor::run(),
         Some(Command::Trace(trace)) => trace::obey(trace),
         Some(Command::Explain(words)) => explain::run(&words),
         Some(Command::Model(command)) => model::run(&command),

@@ -18,7 +18,7 @@ pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
 pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_duration};
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -96,6 +96,8 @@ pub struct Config {
     pub source: PathBuf,
     /// Where to mount; may be the source itself.
     pub mountpoint: PathBuf,
+    /// What was given with `-o`, to be read again after the files of defaults.
+    pub given: Vec<OsString>,
     /// The file of defaults to read instead of the usual ones.
     pub config: Option<PathBuf>,
     /// Which data path to take.
@@ -110,6 +112,8 @@ pub struct Config {
     pub model_size: u64,
     /// Most bytes warmed and not yet used; `None` leaves it to the daemon (a quarter of what is available).
     pub budget: Option<u64>,
+    /// Fetch files ahead; without, only learn.
+    pub prefetch: bool,
     /// How long an open whose file is being fetched may wait for the fetch.
     pub join_wait: Duration,
     /// Notice changes made directly in the source, where the kernel and our rights allow.
@@ -154,12 +158,14 @@ impl Config {
             model: surroundings.model_for(&source),
             source,
             mountpoint,
+            given: Vec::new(),
             config: None,
             path: DataPath::Auto,
             predictor: String::from("default"),
             stream: Scope::default(),
             model_size: option::MODEL_SIZE,
             budget: None,
+            prefetch: true,
             join_wait: option::JOIN_WAIT,
             watch: true,
             timeout: option::TIMEOUT,

@@ -4,6 +4,7 @@
 //! detached and dies with its last user) and the model is saved; what cannot be had (watching,
 //! control socket) costs its own benefit and a warning, not the mount.
 
+mod answers;
 pub mod check;
 pub mod daemon;
 mod error;
@@ -17,6 +18,7 @@ mod recording;
 mod report;
 mod service;
 pub mod signals;
+mod tuning;
 pub mod unmount;
 mod watching;
 

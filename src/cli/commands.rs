@@ -1,9 +1,8 @@
 //! What each command does, in terms of the layers below.
 
-use super::words::Mount;
-use super::{FAILURE, NOT_MOUNTED, complain, say};
-use crate::config::{Config, Defaults, FileError, OptionError, Surroundings};
-use crate::live::control::{self, Request, Response};
+use super::words::{Mount, Unmount};
+use super::{NOT_MOUNTED, complain};
+use crate::config::{Config, Defaults, OptionError, Surroundings};
 use crate::predict::PredictorChoice;
 use crate::run::daemon::{Launch, Readiness, launch, own_program};
 use crate::run::{self, MountError, check};
@@ -32,27 +31,22 @@ fn config(words: &Mount) -> anyhow::Result<Config> {
     let surroundings = Surroundings::of_process();
     let mut trial = Config::new("/".into(), "/".into(), &surroundings);
     options(&mut trial, &words.options)?;
-    let files = files(trial.config.as_deref(), &surroundings)?;
+    let files = Defaults::all(trial.config.as_deref(), &surroundings)?;
     files.iter().try_for_each(|file| file.check(&trial))?;
     let mountpoint = check::mountpoint(words.mountpoint.as_deref().unwrap_or(Path::new("")))?;
     let source = check::source(&source(words.source.as_deref(), &files, &mountpoint)?)?;
     let mut config = Config::new(source, mountpoint, &surroundings);
     files.iter().try_for_each(|file| file.apply(&mut config))?;
     options(&mut config, &words.options)?;
+    config.given = words.options.clone();
     // The daemon leaves the directory it was started in.
-    config.config = config.config.map(std::path::absolute).transpose()?;
+    let file = config.config.take();
+    config.config = file
+        .map(|path| if path.as_os_str() == "none" { Ok(path) } else { std::path::absolute(path) })
+        .transpose()?;
     config.model = config.model.map(std::path::absolute).transpose()?;
     config.record = config.record.map(std::path::absolute).transpose()?;
     Ok(config)
-}
-
-/// The files of defaults: the one that is asked for, or those there are in the usual places.
-fn files(asked: Option<&Path>, surroundings: &Surroundings) -> Result<Vec<Defaults>, FileError> {
-    match asked {
-        Some(path) if path == "none" => Ok(Vec::new()),
-        Some(path) => Ok(vec![Defaults::read(path)?]),
-        None => surroundings.config_files().iter().map(|path| Defaults::read_if_there(path)).collect(),
-    }
 }
 
 /// `-` stands for the source that a file of defaults names for the mountpoint.
@@ -91,18 +85,8 @@ fn background(words: &Mount, config: &Config, verbosity: u8) -> anyhow::Result<u
     }
 }
 
-pub(super) fn unmount(mountpoint: &Path) -> anyhow::Result<u8> {
-    unmounting::unmount(mountpoint).context("cannot unmount")?;
-    Ok(0)
-}
-
-pub(super) fn stats(mountpoint: &Path, json: bool) -> anyhow::Result<u8> {
-    let Response::Stats { report } = control::ask(mountpoint, Request::Stats).context("no statistics")?
-    else {
-        complain("no statistics: the daemon answered another question");
-        return Ok(FAILURE);
-    };
-    say(&if json { format!("{}\n", serde_json::to_string(&report)?) } else { report.to_string() })?;
+pub(super) fn unmount(words: &Unmount) -> anyhow::Result<u8> {
+    unmounting::unmount(&words.place.mountpoint, words.lazy).context("cannot unmount")?;
     Ok(0)
 }
 

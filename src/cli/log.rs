@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::OnceLock;
 
 /// The FUSE library warns of unmounts that somebody else was quicker to do: nobody can do anything about these.
-const QUIET: &str = "warn,fuser=error";
+const QUIET: &str = "warn,fuser=error,augurfs::statistics=info";
 /// By the number of `-v`.
 const LOUD: [&str; 3] = ["info,fuser=error", "debug,fuser=warn", "trace"];
 

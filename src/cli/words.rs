@@ -62,9 +62,23 @@ pub(super) struct Mount {
 pub(super) enum Command {
     /// Unmount, and wait until what was learned is saved
     #[command(visible_alias = "umount")]
-    Unmount(Place),
+    Unmount(Unmount),
     /// Show what a mount has done: opens, what was fetched ahead, and what became of it
-    Stats(Stats),
+    Stats(super::stats::Stats),
+    /// Watch a mount at work, on a screen of its own
+    Top(super::top::Top),
+    /// Make a page of a mount's life, with charts
+    Report(super::report::Report),
+    /// Warm what is known of a tree, or of what a program uses
+    Warm(super::act::Warm),
+    /// Fetch nothing ahead until resume; learning goes on
+    Pause(Place),
+    /// Fetch ahead again
+    Resume(Place),
+    /// Change options of a mount that is up
+    Set(super::act::Set),
+    /// Say what this machine and this user have, and what to do about what is missing
+    Doctor,
     /// Record what a mount sees as a trace; show, check, import and anonymise traces
     #[command(subcommand)]
     Trace(super::trace::Trace),
@@ -90,12 +104,12 @@ pub(super) struct Place {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Stats {
+pub(super) struct Unmount {
     #[command(flatten)]
     pub(super) place: Place,
-    /// As JSON, for scripts
+    /// Detach it even if it is in use: its users lose it some seconds later
     #[arg(long)]
-    pub(super) json: bool,
+    pub(super) lazy: bool,
 }
 
 /// Why there are no words to act on: help was asked for, or they were not understood.
@@ -161,10 +175,8 @@ mod tests {
     #[test]
     fn commands() {
         assert!(matches!(words("unmount mnt").unwrap().command, Some(Command::Unmount(_))));
-        assert!(matches!(
-            words("stats mnt --json").unwrap().command,
-            Some(Command::Stats(Stats { json: true, .. }))
-        ));
+        assert!(matches!(words("stats mnt --json").unwrap().command, Some(Command::Stats(_))));
+        assert!(words("stats mnt --watch 5 -v").is_ok() && words("stats mnt --json --prometheus").is_err());
         assert!(matches!(words("demo").unwrap().command, Some(Command::Demo)));
         let mount = words("./stats mnt").unwrap();
         assert!(mount.command.is_none() && mount.mount.source == Some("./stats".into()));

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::{Config, OptionError, option};
+use super::{Config, OptionError, Surroundings, option};
 
 /// The one word of a section that is no mount option.
 const SOURCE: &str = "source";
@@ -64,6 +64,18 @@ struct Setting {
 }
 
 impl Defaults {
+    /// All files there are to read: the one that is asked for (`none` is none), or those in the usual places.
+    ///
+    /// # Errors
+    /// One cannot be read, or a line is not understood.
+    pub fn all(asked: Option<&Path>, surroundings: &Surroundings) -> Result<Vec<Self>, FileError> {
+        match asked {
+            Some(path) if path == "none" => Ok(Vec::new()),
+            Some(path) => Ok(vec![Defaults::read(path)?]),
+            None => surroundings.config_files().iter().map(|path| Defaults::read_if_there(path)).collect(),
+        }
+    }
+
     /// Reads a file that must be there.
     ///
     /// # Errors
@@ -166,7 +178,6 @@ fn directory(name: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Surroundings;
 
     const TEXT: &str = "# all\nbudget = 1G\n noatime\n\n[/mnt/doc/]\nsource = /usr/share/doc\nbudget=2M\n\
                         [/mnt/x]\natime\nmodel = /a, b = c\n";

@@ -82,7 +82,7 @@ const fn ignored(name: &'static str) -> MountOption {
 pub static OPTIONS: &[MountOption] = &[
     option(
         "config",
-        "/etc/augurfs.conf, then $XDG_CONFIG_HOME/augurfs/augurfs.conf",
+        "/etc/augurfs.conf and $XDG_CONFIG_HOME/augurfs/augurfs.conf",
         "the file of defaults that these options come after, or none",
         Kind::Path(|c, path| c.config = Some(path)),
     ),
@@ -123,6 +123,12 @@ pub static OPTIONS: &[MountOption] = &[
         "a quarter of the available memory",
         "most bytes warmed ahead and not yet used",
         Kind::Bytes(LEAST_BUDGET..=MOST_BUDGET, |c, bytes| c.budget = Some(bytes)),
+    ),
+    option(
+        "prefetch",
+        "on",
+        "fetch files ahead; off only learns, and can be changed while mounted",
+        Kind::Word(&["on", "off"], |c, word| c.prefetch = word == "on"),
     ),
     option(
         "join_wait",

@@ -112,7 +112,19 @@ fn every_option_is_named_once_and_explained() {
 #[test]
 fn the_defaults_shown_are_the_defaults() {
     for option in OPTIONS.iter().filter(|option| option.value().is_some()) {
-        if ["model", "budget", "fsname", "record"].contains(&option.name) {
+        if [
+            "config",
+            "model",
+            "budget",
+            "context",
+            "fscontext",
+            "defcontext",
+            "rootcontext",
+            "fsname",
+            "record",
+        ]
+        .contains(&option.name)
+        {
             continue;
         }
         assert_eq!(after(&format!("{}={}", option.name, option.default)), fresh(true), "{}", option.name);

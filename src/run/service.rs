@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
+use super::answers;
 use super::guardian::Guardian;
 use super::keeping::lock_model;
 use super::mounted::Mounted;
@@ -24,12 +25,13 @@ use super::path::{Allowance, ChosenPath, choose};
 use super::recording;
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
+use super::tuning::Tuning;
 use super::watching::watch_changes;
 use super::{MountError, notice, presence};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
 use crate::fuse::Session;
-use crate::live::control::{self, Answer, ControlGuard, Request, Response};
+use crate::live::control::ControlGuard;
 use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
 use crate::model::ModelLock;
@@ -49,6 +51,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// A mount that is being unmounted by force has gone within this time after its session ended.
 const MOMENT: Duration = Duration::from_millis(500);
 
+/// The statistics a signal asks for are logged whatever else is.
+const STATISTICS: &str = "augurfs::statistics";
+
 /// How often descriptors that were opened for a moment are looked at.
 const SWEEP: Duration = Duration::from_millis(250);
 
@@ -64,6 +69,8 @@ pub(super) struct Service {
     _signals: SignalWatch,
     _session: JoinHandle<()>,
     control: Option<ControlGuard>,
+    reporter: Arc<Reporter>,
+    tuning: Arc<Tuning>,
     changes: Option<ChangeWatch>,
     _guardian: Option<Guardian>,
     _model_lock: Option<ModelLock>,
@@ -132,11 +139,13 @@ impl Service {
                 recv(self.ended) -> ended => break self.judge(ended),
                 recv(self.gone) -> _ => self.seen_to_go(),
                 recv(self.wishes) -> wish => match wish {
-                    Ok(Wish::Save) => save(&self.live),
+                    Ok(Wish::Save) => self.save_and_tell(),
+                    Ok(Wish::Reload) => self.reload(),
                     Ok(Wish::Stop) | Err(_) => break Ok(()),
                 },
                 recv(sweep) -> _ => {
                     self.mirror.sweep();
+                    self.reporter.note();
                     self.live.tidy(|numbers| self.mirror.drop_numbers(numbers));
                 }
             }
@@ -153,6 +162,18 @@ impl Service {
     /// Unmounts and ends at once: nobody wants the mount.
     pub(super) fn stop(self) {
         self.finish();
+    }
+
+    fn save_and_tell(&self) {
+        save(&self.live);
+        log::info!(target: STATISTICS, "{}", self.reporter.glance().line());
+    }
+
+    fn reload(&self) {
+        match self.tuning.reload() {
+            Ok(told) => log::info!("the files of defaults were read again: {told}"),
+            Err(error) => log::warn!("the files of defaults are not used: {error}"),
+        }
     }
 
     /// Somebody has unmounted. Our own hold on the file system goes too, so that the session ends.
@@ -273,8 +294,9 @@ impl Started {
         }
         let place = config.mountpoint.display();
         log::info!("{place} is mounted, path {}: {}", chosen.path.as_str(), chosen.reason);
-        let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters);
-        let control = listen(device, reporter, live.clone());
+        let reporter = Arc::new(Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters));
+        let tuning = Arc::new(Tuning::new(&config, live.clone()));
+        let control = answers::listen(device, reporter.clone(), tuning.clone(), live.clone());
         Ok(Service {
             config,
             mounted,
@@ -286,6 +308,8 @@ impl Started {
             _signals: signals,
             _session: session,
             control,
+            reporter,
+            tuning,
             changes,
             _guardian: guardian,
             _model_lock: lock,
@@ -341,19 +365,6 @@ fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
     if let Err(error) = live.watch_opens(&config.mountpoint) {
         log::warn!("opens cannot be watched; reads stand in for them: {error}");
     }
-}
-
-/// Answers on the control socket.
-fn listen(device: (u32, u32), reporter: Reporter, live: Arc<Live>) -> Option<ControlGuard> {
-    let answer = move |request| match request {
-        Request::Stats => Answer::from(Response::Stats { report: Box::new(reporter.report()) }),
-        Request::Record { hash_names } => recording::answer(&live, hash_names),
-        Request::Explain { path } => Answer::from(reporter.explain(&path)),
-    };
-    control::own_socket(device)
-        .and_then(|path| control::serve(&path, answer))
-        .inspect_err(|error| log::warn!("nobody can ask for statistics: {error}"))
-        .ok()
 }
 
 fn save(live: &Live) {
