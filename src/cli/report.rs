@@ -8,11 +8,11 @@ mod chart;
 use super::stats::report;
 use super::words::Place;
 use super::{complain, say};
-use crate::config::{show_bytes, show_duration};
+use crate::config::show_duration;
 use crate::live::control::{self, Request, Response};
 use crate::stats::{Point, Program, Report as Figures, RequestTimes, Verdict};
 use anyhow::{Context, bail};
-use chart::{Band, chart};
+use chart::{Band, Unit, chart};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -80,8 +80,6 @@ fn verdict(verdict: &Verdict) -> String {
 
 fn charts(points: &[Point]) -> String {
     let at_s: Vec<u64> = points.iter().skip(1).map(|point| point.at_s).collect();
-    let count = |value: f64| format!("{value:.1}").trim_end_matches(".0").to_owned();
-    let bytes = |value: f64| show_bytes(value as u64);
     let rates = |name, of: fn(&Point) -> u64| Band { name, values: rates(points, of) };
     let totals = |name, of: fn(&Point) -> u64| Band {
         name,
@@ -96,9 +94,9 @@ fn charts(points: &[Point]) -> String {
                 rates("partial", |p| p.opens.partial),
                 rates("miss", |p| p.opens.miss),
             ],
-            count,
+            Unit::Count,
         ),
-        chart("Bytes fetched ahead a second", &at_s, &[rates("in time", |p| p.prefetch.bytes)], bytes),
+        chart("Bytes fetched ahead a second", &at_s, &[rates("brought", |p| p.prefetch.bytes)], Unit::Bytes),
         chart(
             "What became of them, in all",
             &at_s,
@@ -107,7 +105,7 @@ fn charts(points: &[Point]) -> String {
                 totals("late", |p| p.prefetch.late_bytes),
                 totals("wasted", |p| p.prefetch.wasted_bytes),
             ],
-            bytes,
+            Unit::Bytes,
         ),
     ]
     .concat()

@@ -2,7 +2,7 @@
 
 use super::words::Place;
 use super::{paint, say};
-use crate::live::control::{self, Request, Response};
+use crate::live::control::{self, ControlError, Request, Response};
 use crate::stats::{Report, prometheus};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -49,7 +49,14 @@ pub(super) fn run(words: &Stats) -> anyhow::Result<u8> {
 
 /// What the daemon of a mount tells of itself.
 pub(super) fn report(mountpoint: &Path, request: Request) -> anyhow::Result<Report> {
-    match control::ask(mountpoint, request).context("no statistics")? {
+    let answer = match control::ask(mountpoint, request.clone()) {
+        // A daemon from before an upgrade knows the one question only.
+        Err(ControlError::Refused(_)) if request == Request::Glance => {
+            control::ask(mountpoint, Request::Stats)
+        }
+        answer => answer,
+    };
+    match answer.context("no statistics")? {
         Response::Stats { report } => Ok(*report),
         _ => bail!("no statistics: the daemon answered another question"),
     }

@@ -5,6 +5,8 @@ use crate::config::show_bytes;
 
 /// Beyond one in so many, what fails or is lost is worth a word.
 const WORTH_A_WORD: u64 = 20;
+/// But not a handful.
+const HANDFUL: u64 = 5;
 
 /// The answers, each one line without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +95,7 @@ fn percent(part: u64, whole: u64) -> Option<u64> {
 
 fn wrong(report: &Report) -> Vec<String> {
     let (p, events, standing) = (&report.prefetch, &report.events, &report.standing);
-    let often = |part: u64, whole: u64| part > 0 && part * WORTH_A_WORD > whole;
+    let often = |part: u64, whole: u64| part > HANDFUL && part * WORTH_A_WORD > whole;
     let mut wrong = Vec::new();
     if standing.prefetching.reason.contains("failed") {
         wrong.push("the engine has failed: mount again, and please report it".into());
@@ -147,14 +149,14 @@ mod tests {
     fn what_is_wrong_is_said() {
         let mut report = report();
         report.prefetch = Prefetch {
-            jobs: 10,
-            failed: 1,
+            jobs: 100,
+            failed: 10,
             bytes: 9 << 20,
             wasted_bytes: 6 << 20,
             used_bytes: 3 << 20,
             files_in_time: 3,
             joined: 1,
-            join_timeouts: 1,
+            join_timeouts: 10,
             ..Prefetch::default()
         };
         report.events.lost = 1;

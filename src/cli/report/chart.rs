@@ -1,6 +1,6 @@
 //! Charts as SVG: bands that add up, over time. Colours are the page's; sizes suit a phone, where a chart fills the width.
 
-use crate::config::show_duration;
+use crate::config::{show_bytes, show_duration};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -11,6 +11,38 @@ const RIGHT: f64 = 10.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 24.0;
 
+/// What values are, and so which of them read well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Count,
+    Bytes,
+}
+
+impl Unit {
+    fn show(self, value: f64) -> String {
+        match self {
+            Unit::Count => format!("{value:.1}").trim_end_matches(".0").to_owned(),
+            Unit::Bytes => show_bytes(value as u64),
+        }
+    }
+
+    /// The end of an axis up to `most`, half of which reads well too: 1, 2 or 5 times a power of ten; of bytes a power of two.
+    fn round_up(self, most: f64) -> f64 {
+        match self {
+            Unit::Count if most > 0.0 => {
+                let power = 10f64.powf(most.log10().floor());
+                [1.0, 2.0, 5.0, 10.0]
+                    .map(|step| step * power)
+                    .into_iter()
+                    .find(|step| *step >= most)
+                    .unwrap_or(most)
+            }
+            Unit::Bytes if most > 1.0 => 2f64.powf(most.log2().ceil()),
+            _ => 1.0,
+        }
+    }
+}
+
 /// One of the bands.
 pub(super) struct Band<'a> {
     /// What it shows; also what its colour is called on the page.
@@ -19,12 +51,12 @@ pub(super) struct Band<'a> {
     pub(super) values: Vec<f64>,
 }
 
-/// A chart of bands that lie on each other, the first at the bottom. `at_s` are the moments; `show` writes a value.
-pub(super) fn chart(title: &str, at_s: &[u64], bands: &[Band<'_>], show: impl Fn(f64) -> String) -> String {
+/// A chart of bands that lie on each other, the first at the bottom. `at_s` are the moments.
+pub(super) fn chart(title: &str, at_s: &[u64], bands: &[Band<'_>], unit: Unit) -> String {
     let sums = |upto: usize| -> Vec<f64> {
         (0..at_s.len()).map(|i| bands[..upto].iter().map(|band| band.values[i]).sum()).collect()
     };
-    let most = round_up(sums(bands.len()).into_iter().fold(0.0, f64::max));
+    let most = unit.round_up(sums(bands.len()).into_iter().fold(0.0, f64::max));
     let place =
         Place { from: at_s.first().copied().unwrap_or(0), to: at_s.last().copied().unwrap_or(0), most };
     let mut out = format!(
@@ -32,7 +64,7 @@ pub(super) fn chart(title: &str, at_s: &[u64], bands: &[Band<'_>], show: impl Fn
         legend(bands)
     );
     for share in [0.0, 0.5, 1.0] {
-        let (y, label) = (place.y(most * share), show(most * share));
+        let (y, label) = (place.y(most * share), unit.show(most * share));
         // Writing to a string does not fail.
         let _ = writeln!(
             out,
@@ -63,15 +95,6 @@ fn legend(bands: &[Band<'_>]) -> String {
 
 fn class(name: &str) -> String {
     name.replace(' ', "-")
-}
-
-/// The next of 1, 2 and 5 times a power of ten, so that half of it reads well too.
-fn round_up(most: f64) -> f64 {
-    if most <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(most.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].map(|step| step * power).into_iter().find(|step| *step >= most).unwrap_or(most)
 }
 
 struct Place {
@@ -108,15 +131,16 @@ mod tests {
 
     #[test]
     fn axes_end_at_round_numbers() {
-        let ends = [0.0, 1.0, 1.1, 3.0, 7.0, 99.0, 0.3].map(round_up);
+        let ends = [0.0, 1.0, 1.1, 3.0, 7.0, 99.0, 0.3].map(|most| Unit::Count.round_up(most));
         assert_eq!(ends, [1.0, 1.0, 2.0, 5.0, 10.0, 100.0, 0.5]);
+        assert_eq!([0.0, 3000.0, 4096.0].map(|most| Unit::Bytes.round_up(most)), [1.0, 4096.0, 4096.0]);
     }
 
     #[test]
     fn bands_lie_on_each_other_inside_the_frame() {
         let bands =
             [Band { name: "low", values: vec![1.0, 2.0] }, Band { name: "high", values: vec![1.0, 3.0] }];
-        let svg = chart("T", &[0, 10], &bands, |value| value.to_string());
+        let svg = chart("T", &[0, 10], &bands, Unit::Count);
         assert!(
             svg.contains("<path class=\"low\" d=\"M46.0 134.8L350.0 103.6L350.0 166.0L46.0 166.0Z\"/>"),
             "{svg}"
@@ -131,7 +155,7 @@ mod tests {
     fn nothing_and_one_moment_are_no_trouble() {
         for at_s in [vec![], vec![5]] {
             let values = vec![0.0; at_s.len()];
-            let svg = chart("T", &at_s, &[Band { name: "a", values }], |value| value.to_string());
+            let svg = chart("T", &at_s, &[Band { name: "a", values }], Unit::Count);
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
     }

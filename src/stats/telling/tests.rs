@@ -59,7 +59,6 @@ On?     yes: it learns, and fetches ahead (resident path, 64M budget).
 Saved?  6 files (6K) were in memory when they were wanted; 4 requests found theirs on the way.
 Cost?   512 fetched in vain (6%); the daemon holds 9M.
 Wrong?  1 of 100 accesses were lost on the way to the predictor.
-Wrong?  1 of 9 fetches failed: files have gone, or may not be read.
 
 /mnt/tree mirrors /srv/tree since 1.5min (augurfs 0.1.0, process 42).
 Data path: resident, because root mounts a tree.
