@@ -244,15 +244,18 @@ fn defaults() -> Finding {
 fn mounts() -> Vec<Finding> {
     let mounts = mountinfo::read().unwrap_or_default();
     let ours = mounts.iter().filter(|mount| control::is_ours(mount));
-    ours.map(|mount| match control::ask(&mount.point, Request::Glance) {
-        Ok(_) | Err(ControlError::Refused(_)) => {
-            found(State::Good, "mount", format!("{} answers", mount.point.display()))
+    ours.filter_map(|mount| {
+        let place = mount.point.display();
+        match control::ask(&mount.point, Request::Glance) {
+            Ok(_) | Err(ControlError::Refused(_)) => {
+                Some(found(State::Good, "mount", format!("{place} answers")))
+            }
+            // Another user's.
+            Err(ControlError::Denied { .. }) => None,
+            Err(error) => {
+                Some(found(State::Odd, "mount", format!("{error}; augurfs unmount {place} takes it away")))
+            }
         }
-        Err(error) => found(
-            State::Odd,
-            "mount",
-            format!("{error}; augurfs unmount {} takes it away", mount.point.display()),
-        ),
     })
     .collect()
 }
