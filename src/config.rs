@@ -108,6 +108,8 @@ pub struct Config {
     pub stream: Scope,
     /// Where the model is kept; `None` keeps it in memory only.
     pub model: Option<PathBuf>,
+    /// A model that a mount which knows nothing yet begins with. Never written.
+    pub seed: Option<PathBuf>,
     /// Most memory for what is learned, in bytes, names included.
     pub model_size: u64,
     /// Most bytes warmed and not yet used; `None` leaves it to the daemon (a quarter of what is available).
@@ -163,6 +165,7 @@ impl Config {
             path: DataPath::Auto,
             predictor: String::from("default"),
             stream: Scope::default(),
+            seed: None,
             model_size: option::MODEL_SIZE,
             budget: None,
             prefetch: true,

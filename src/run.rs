@@ -16,6 +16,7 @@ mod path;
 mod presence;
 mod recording;
 mod report;
+mod seed;
 mod service;
 pub mod signals;
 mod tuning;

@@ -45,6 +45,7 @@ fn config(words: &Mount) -> anyhow::Result<Config> {
         .map(|path| if path.as_os_str() == "none" { Ok(path) } else { std::path::absolute(path) })
         .transpose()?;
     config.model = config.model.map(std::path::absolute).transpose()?;
+    config.seed = config.seed.map(std::path::absolute).transpose()?;
     config.record = config.record.map(std::path::absolute).transpose()?;
     Ok(config)
 }

@@ -113,6 +113,12 @@ pub static OPTIONS: &[MountOption] = &[
         Kind::Path(|c, path| c.model = Some(path).filter(|p| p.as_os_str() != "none")),
     ),
     option(
+        "seed",
+        "nothing",
+        "a model that a mount which has none of its own yet begins with; it is only read",
+        Kind::Path(|c, path| c.seed = Some(path)),
+    ),
+    option(
         "model_size",
         "128M",
         "most memory for what is learned, names included",

@@ -114,6 +114,7 @@ fn the_defaults_shown_are_the_defaults() {
     for option in OPTIONS.iter().filter(|option| option.value().is_some()) {
         if [
             "config",
+            "seed",
             "model",
             "budget",
             "context",

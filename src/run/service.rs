@@ -27,7 +27,7 @@ use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
 use super::tuning::Tuning;
 use super::watching::watch_changes;
-use super::{MountError, notice, presence};
+use super::{MountError, notice, presence, seed};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
 use crate::fuse::Session;
@@ -85,6 +85,7 @@ impl Service {
         let (to_wishes, wishes) = bounded(8);
         let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
         let (model, lock) = lock_model(config.model.as_deref());
+        seed::sow(config.seed.as_deref(), model.as_deref());
         let source = Arc::new(open_source(&config)?);
         let mut config = config;
         // What the source refuses at an open, the mount has to refuse there too.
