@@ -19,6 +19,7 @@ pub use place::Surroundings;
 pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_duration};
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -100,6 +101,8 @@ pub struct Config {
     pub given: Vec<OsString>,
     /// The file of defaults to read instead of the usual ones.
     pub config: Option<PathBuf>,
+    /// An open /dev/fuse whose file system is mounted already; mounting is somebody else's then.
+    pub descriptor: Option<RawFd>,
     /// Which data path to take.
     pub path: DataPath,
     /// The predictor as the user wrote it, checked for its form: `default`, `none`, `pcm[:ps/mo/threshold]`....
@@ -162,6 +165,7 @@ impl Config {
             mountpoint,
             given: Vec::new(),
             config: None,
+            descriptor: None,
             path: DataPath::Auto,
             predictor: String::from("default"),
             stream: Scope::default(),

@@ -34,6 +34,7 @@ use rustix::mount::MountFlags;
 use crate::config::{Config, DataPath};
 use crate::mirror::{Kernel, Mirror};
 use crate::stats::Counters;
+use crate::sys::descriptor;
 use adapter::Adapter;
 use backing::Backings;
 use pool::Pool;
@@ -82,7 +83,9 @@ impl Session {
                 counters: counters.clone(),
             },
         };
-        let session = if rustix::process::geteuid().is_root() {
+        let session = if let Some(number) = config.descriptor {
+            fuser::Session::from_fd(adapter, descriptor::adopt(number)?, SessionACL::All, threads())?
+        } else if rustix::process::geteuid().is_root() {
             let device = mount_as_root(config)?;
             fuser::Session::from_fd(adapter, device, SessionACL::All, threads())
                 .inspect_err(|_| detach(&config.mountpoint))?

@@ -3,6 +3,7 @@
 //! Needs root, /dev/fuse and tmux.
 #![allow(clippy::unwrap_used)]
 
+mod hand;
 mod mount;
 
 use mount::process::{Running, output_within, sh};
@@ -160,4 +161,24 @@ fn a_busy_mount_is_detached_when_that_is_asked_for() {
     assert!(!mount.is_mounted(), "{output:?}");
     drop(user);
     mount.wait_for_end();
+}
+
+#[test]
+fn a_mount_that_somebody_else_made_is_served() {
+    let scratch = Scratch::new();
+    scratch.write("file", "content\n");
+    let mut device = hand::HandMount::new(&scratch.point());
+    let refused = output_within(augurfs().arg(scratch.source()).arg("/dev/fd/2"), PATIENCE);
+    assert_eq!(refused.status.code(), Some(32));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("/dev/fd/2 is no open /dev/fuse"));
+    let mut daemon = augurfs();
+    daemon.arg(scratch.source()).args(["/dev/fd/0", "-f", "-o", "model=none"]).stdin(device.give());
+    let mut daemon = Running::start(&mut daemon);
+    // It no longer has our end either: when it has gone, so has the connection.
+    let answers = || output_within(augurfs().arg("stats").arg(scratch.point()), PATIENCE).status.success();
+    wait_for("the mount", || answers().then_some(()));
+    assert_eq!(fs::read_to_string(scratch.point().join("file")).unwrap(), "content\n");
+    let output = output_within(augurfs().arg("unmount").arg(scratch.point()), PATIENCE);
+    assert!(output.status.success(), "{output:?}");
+    assert!(wait_for("its end", || daemon.0.try_wait().unwrap()).success());
 }

@@ -2,10 +2,11 @@
 
 use super::words::{Mount, Unmount};
 use super::{NOT_MOUNTED, complain};
-use crate::config::{Config, Defaults, OptionError, Surroundings};
+use crate::config::{Config, DataPath, Defaults, OptionError, Surroundings};
 use crate::predict::PredictorChoice;
 use crate::run::daemon::{Launch, Readiness, launch, own_program};
 use crate::run::{self, MountError, check};
+use crate::sys::descriptor;
 use crate::{demo as demonstration, run::unmount as unmounting};
 use anyhow::Context;
 use std::ffi::OsString;
@@ -33,11 +34,18 @@ fn config(words: &Mount) -> anyhow::Result<Config> {
     options(&mut trial, &words.options)?;
     let files = Defaults::all(trial.config.as_deref(), &surroundings)?;
     files.iter().try_for_each(|file| file.check(&trial))?;
-    let mountpoint = check::mountpoint(words.mountpoint.as_deref().unwrap_or(Path::new("")))?;
+    let place = words.mountpoint.as_deref().unwrap_or(Path::new(""));
+    let descriptor = descriptor::number(place);
+    let mountpoint = descriptor.map_or_else(|| check::mountpoint(place), check::adopted)?;
     let source = check::source(&source(words.source.as_deref(), &files, &mountpoint)?)?;
     let mut config = Config::new(source, mountpoint, &surroundings);
     files.iter().try_for_each(|file| file.apply(&mut config))?;
     options(&mut config, &words.options)?;
+    config.descriptor = descriptor;
+    if descriptor.is_some() {
+        // What else there is has to be arranged before the mount.
+        config.path = DataPath::Plain;
+    }
     config.given = words.options.clone();
     // The daemon leaves the directory it was started in.
     let file = config.config.take();
@@ -69,8 +77,9 @@ fn options(config: &mut Config, lists: &[OsString]) -> Result<(), OptionError> {
 }
 
 fn background(words: &Mount, config: &Config, verbosity: u8) -> anyhow::Result<u8> {
-    let mut arguments: Vec<OsString> =
-        vec![config.source.clone().into(), config.mountpoint.clone().into(), "-f".into()];
+    let given = words.mountpoint.as_deref().filter(|_| config.descriptor.is_some());
+    let place = given.unwrap_or(&config.mountpoint);
+    let mut arguments: Vec<OsString> = vec![config.source.clone().into(), place.into(), "-f".into()];
     for list in &words.options {
         arguments.extend(["-o".into(), list.clone()]);
     }

@@ -42,7 +42,7 @@ pub(super) struct Mount {
     /// Directory to mirror
     #[arg(required = true, value_name = "SOURCE")]
     pub(super) source: Option<PathBuf>,
-    /// Directory to mount on; may be SOURCE itself
+    /// Directory to mount on; may be SOURCE itself; or /dev/fd/N, an open /dev/fuse with which it is mounted already
     #[arg(required = true, value_name = "MOUNTPOINT")]
     pub(super) mountpoint: Option<PathBuf>,
     /// Stay in the foreground and log to the terminal

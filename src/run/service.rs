@@ -91,7 +91,7 @@ impl Service {
         // What the source refuses at an open, the mount has to refuse there too.
         config.read_only |= is_read_only(&source);
         let below = Arc::new(open_mountpoint(&config)?);
-        let chosen = choose(config.path, &Allowance::at(&config.mountpoint));
+        let chosen = choose(config.path, &Allowance::of(&config));
         if config.path != DataPath::Auto && config.path != chosen.path {
             log::warn!(
                 "path={} cannot be had, {} is taken: {}",
@@ -350,7 +350,15 @@ fn is_read_only(source: &OwnedFd) -> bool {
 
 fn open_mountpoint(config: &Config) -> Result<OwnedFd, MountError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(&config.mountpoint, flags, Mode::empty()).map_err(|error| MountError::Unreadable {
+    // What lies below a mount that is there already cannot be had any more, and is wanted in one case only.
+    let place = match config.descriptor {
+        Some(_) if config.mountpoint.starts_with(&config.source) => {
+            return Err(MountError::Session(io::Error::other("it is mounted inside its own source")));
+        }
+        Some(_) => Path::new("/"),
+        None => &config.mountpoint,
+    };
+    rustix::fs::open(place, flags, Mode::empty()).map_err(|error| MountError::Unreadable {
         role: "mountpoint",
         path: config.mountpoint.clone(),
         reason: error.into(),
