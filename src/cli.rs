@@ -3,15 +3,23 @@
 //! Whatever goes wrong is one sentence on standard error, `augurfs: what went wrong: reason`, and an exit code: 0 done, 1 failed,
 //! 2 not understood, 32 not mounted (what mount(8) expects).
 
+mod act;
 mod commands;
+mod doctor;
 mod explain;
+mod generate;
+mod log;
 mod model;
 mod options;
+mod paint;
+mod report;
 mod simulate;
+mod stats;
+mod top;
 mod trace;
 mod words;
 
-use crate::config::OptionError;
+use crate::config::{FileError, OptionError};
 use crate::predict::ChoiceError;
 use crate::run::MountError;
 use std::ffi::OsString;
@@ -28,7 +36,6 @@ pub fn main() -> ExitCode {
     if crate::run::guardian::serve_if_asked() {
         return ExitCode::SUCCESS;
     }
-    start_log();
     ExitCode::from(run(std::env::args_os()))
 }
 
@@ -37,6 +44,8 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(words) => words,
         Err(verdict) => return verdict.tell(),
     };
+    log::start(words.tone.verbose);
+    paint::set(words.tone.color);
     match obey(words) {
         Ok(code) => code,
         Err(error) => {
@@ -48,12 +57,20 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn obey(words: Words) -> anyhow::Result<u8> {
     match words.command {
-        None => commands::mount(words.mount),
-        Some(Command::Unmount(place)) => commands::unmount(&place.mountpoint),
-        Some(Command::Stats(stats)) => commands::stats(&stats.place.mountpoint, stats.json),
+        None => commands::mount(&words.mount, words.tone.verbose),
+        Some(Command::Unmount(words)) => commands::unmount(&words),
+        Some(Command::Stats(words)) => stats::run(&words),
+        Some(Command::Top(words)) => top::run(&words),
+        Some(Command::Report(words)) => report::run(&words),
+        Some(Command::Warm(words)) => act::warm(&words),
+        Some(Command::Pause(place)) => act::pause(&place, true),
+        Some(Command::Resume(place)) => act::pause(&place, false),
+        Some(Command::Set(words)) => act::set(&words),
+        Some(Command::Doctor) => doctor::run(),
         Some(Command::Trace(trace)) => trace::obey(trace),
         Some(Command::Explain(words)) => explain::run(&words),
         Some(Command::Model(command)) => model::run(&command),
+        Some(Command::Generate(what)) => generate::run(&what),
         Some(Command::Demo) => commands::demo(),
         Some(Command::Simulate(simulation)) => simulate::simulate(&simulation),
     }
@@ -61,7 +78,7 @@ fn obey(words: Words) -> anyhow::Result<u8> {
 
 fn exit_code(error: &anyhow::Error) -> u8 {
     match error {
-        e if e.is::<OptionError>() || e.is::<ChoiceError>() => USAGE,
+        e if e.is::<OptionError>() || e.is::<FileError>() || e.is::<ChoiceError>() => USAGE,
         e => match e.downcast_ref() {
             Some(MountError::Ended(_)) | None => FAILURE,
             Some(_) => NOT_MOUNTED,
@@ -71,7 +88,8 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 
 /// The only ways anything is said: there is nobody to tell if saying it fails.
 fn complain(sentence: &str) {
-    let _ = writeln!(io::stderr(), "augurfs: {sentence}");
+    let line = log::line(::log::Level::Error, &format_args!("{sentence}"), false, "");
+    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 /// Prints to standard output. Whoever stops listening early (`| head`) has heard enough.
@@ -80,17 +98,6 @@ fn say(text: &str) -> anyhow::Result<()> {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(anyhow::Error::new(e).context("cannot print")),
         _ => Ok(()),
     }
-}
-
-/// Warnings look like every other sentence of ours. `RUST_LOG` asks for more.
-///
-/// The FUSE library warns of unmounts that somebody else was quicker to do: nobody can do anything about these.
-fn start_log() {
-    let quiet = env_logger::Env::default().default_filter_or("warn,fuser=error");
-    let _ = env_logger::Builder::from_env(quiet)
-        .format(|out, record| writeln!(out, "augurfs: {}", record.args()))
-        // A second initialisation, as in tests, is no harm.
-        .try_init();
 }
 
 #[cfg(test)]

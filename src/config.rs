@@ -5,6 +5,7 @@
 //! the file system; `Surroundings` carries in what depends on who we are.
 
 mod error;
+mod file;
 mod option;
 mod place;
 mod spelling;
@@ -12,11 +13,13 @@ mod unit;
 mod words;
 
 pub use error::OptionError;
+pub use file::{Defaults, FileError};
 pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
 pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_duration};
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -94,6 +97,12 @@ pub struct Config {
     pub source: PathBuf,
     /// Where to mount; may be the source itself.
     pub mountpoint: PathBuf,
+    /// What was given with `-o`, to be read again after the files of defaults.
+    pub given: Vec<OsString>,
+    /// The file of defaults to read instead of the usual ones.
+    pub config: Option<PathBuf>,
+    /// An open /dev/fuse whose file system is mounted already; mounting is somebody else's then.
+    pub descriptor: Option<RawFd>,
     /// Which data path to take.
     pub path: DataPath,
     /// The predictor as the user wrote it, checked for its form: `default`, `none`, `pcm[:ps/mo/threshold]`....
@@ -102,10 +111,14 @@ pub struct Config {
     pub stream: Scope,
     /// Where the model is kept; `None` keeps it in memory only.
     pub model: Option<PathBuf>,
+    /// A model that a mount which knows nothing yet begins with. Never written.
+    pub seed: Option<PathBuf>,
     /// Most memory for what is learned, in bytes, names included.
     pub model_size: u64,
     /// Most bytes warmed and not yet used; `None` leaves it to the daemon (a quarter of what is available).
     pub budget: Option<u64>,
+    /// Fetch files ahead; without, only learn.
+    pub prefetch: bool,
     /// How long an open whose file is being fetched may wait for the fetch.
     pub join_wait: Duration,
     /// Notice changes made directly in the source, where the kernel and our rights allow.
@@ -132,6 +145,8 @@ pub struct Config {
     pub dirsync: bool,
     /// Users other than the one who mounts may use the mount.
     pub allow_other: bool,
+    /// SELinux contexts for the kernel, as `name="value"`.
+    pub contexts: Vec<String>,
     /// What `mount` and `df` show as the source; `None` shows the source's path.
     pub fsname: Option<String>,
     /// The part after `fuse.` in the mount's type.
@@ -148,11 +163,16 @@ impl Config {
             model: surroundings.model_for(&source),
             source,
             mountpoint,
+            given: Vec::new(),
+            config: None,
+            descriptor: None,
             path: DataPath::Auto,
             predictor: String::from("default"),
             stream: Scope::default(),
+            seed: None,
             model_size: option::MODEL_SIZE,
             budget: None,
+            prefetch: true,
             join_wait: option::JOIN_WAIT,
             watch: true,
             timeout: option::TIMEOUT,
@@ -166,13 +186,14 @@ impl Config {
             sync: false,
             dirsync: false,
             allow_other: surroundings.root,
+            contexts: Vec::new(),
             fsname: None,
             subtype: String::from("augurfs"),
         }
     }
 
     /// Apply one `-o` argument: options separated by commas; a comma or backslash inside a value is written
-    /// `\,` or `\\`. Where options contradict each other, the later one holds.
+    /// `\,` or `\\`, or the whole value stands between double quotes. Where options contradict each other, the later one holds.
     ///
     /// # Errors
     /// The first option that is unknown, lacks its value, or has one out of its range.

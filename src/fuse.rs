@@ -34,6 +34,7 @@ use rustix::mount::MountFlags;
 use crate::config::{Config, DataPath};
 use crate::mirror::{Kernel, Mirror};
 use crate::stats::Counters;
+use crate::sys::descriptor;
 use adapter::Adapter;
 use backing::Backings;
 use pool::Pool;
@@ -82,7 +83,9 @@ impl Session {
                 counters: counters.clone(),
             },
         };
-        let session = if rustix::process::geteuid().is_root() {
+        let session = if let Some(number) = config.descriptor {
+            fuser::Session::from_fd(adapter, descriptor::adopt(number)?, SessionACL::All, threads())?
+        } else if rustix::process::geteuid().is_root() {
             let device = mount_as_root(config)?;
             fuser::Session::from_fd(adapter, device, SessionACL::All, threads())
                 .inspect_err(|_| detach(&config.mountpoint))?
@@ -118,6 +121,10 @@ fn mount_as_root(config: &Config) -> io::Result<OwnedFd> {
     data.push_str(",default_permissions");
     if config.allow_other {
         data.push_str(",allow_other");
+    }
+    // A kernel without SELinux does not know the words, and mount(8) leaves them out there too.
+    if Path::new("/sys/fs/selinux").exists() {
+        config.contexts.iter().for_each(|context| data.extend([",", context]));
     }
     let name = config.fsname.as_deref().map_or(config.source.as_os_str(), OsStr::new);
     let data = std::ffi::CString::new(data)?;

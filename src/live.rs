@@ -19,6 +19,7 @@ pub mod control;
 pub(crate) mod crew;
 mod desk;
 mod driver;
+mod errand;
 mod explain;
 mod figures;
 mod follow;
@@ -28,6 +29,7 @@ pub(crate) mod pace;
 mod processes;
 mod tape;
 mod tidy;
+mod tuning;
 pub(crate) mod verdicts;
 mod watch;
 
@@ -61,6 +63,7 @@ use tape::{Synced, Tape};
 
 pub use attachment::{Attachment, Tree};
 pub use board::{Joined, Want};
+pub use errand::{Brought, Errand, ErrandError};
 pub use figures::Figures;
 pub use keeper::SaveError;
 pub use pace::Ways;

@@ -169,6 +169,11 @@ pub trait Predictor: Send {
         false
     }
 
+    /// Marks the files that a program used, in a list by number. False when it cannot tell.
+    fn used_by(&self, _program: ProgramId, _marks: &mut [bool]) -> bool {
+        false
+    }
+
     /// What was noticed of scans.
     fn scans(&self) -> Scans {
         Scans::default()

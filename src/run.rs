@@ -4,18 +4,22 @@
 //! detached and dies with its last user) and the model is saved; what cannot be had (watching,
 //! control socket) costs its own benefit and a warning, not the mount.
 
+mod answers;
 pub mod check;
 pub mod daemon;
 mod error;
 pub mod guardian;
 mod keeping;
 mod mounted;
+mod notice;
 mod path;
 mod presence;
 mod recording;
 mod report;
+mod seed;
 mod service;
 pub mod signals;
+mod tuning;
 pub mod unmount;
 mod watching;
 
@@ -35,11 +39,12 @@ pub fn mount(config: Config, predictor: PredictorChoice, ready: Readiness) -> Re
     config.model = keeping::model_for(config.model.take(), predictor);
     check::rights(&config)?;
     let service = Service::start(config, predictor)?;
-    match ready.ready() {
-        Ok(()) => service.serve().map_err(MountError::Ended),
-        Err(error) => {
-            service.stop();
-            Err(MountError::Session(error))
-        }
+    // Who waits for the mount may use it as soon as we say that it is there.
+    let answers = check::answers(service.mountpoint());
+    if let Err(error) = answers.and_then(|()| ready.ready().map_err(MountError::Session)) {
+        service.stop();
+        return Err(error);
     }
+    notice::tell(notice::READY);
+    service.serve().map_err(MountError::Ended)
 }

@@ -6,17 +6,23 @@
 mod count;
 mod counters;
 mod explanation;
+mod history;
 mod latency;
 mod operation;
+mod prometheus;
 mod report;
 mod telling;
+mod verdict;
 
 pub use count::Count;
 pub use counters::{Counters, EventCounts, OpenCounts, PrefetchCounts};
 pub use explanation::{Expected, Explanation, Uses};
+pub use history::{History, Point};
 pub use latency::Latencies;
 pub use operation::Operation;
+pub use prometheus::prometheus;
 pub use report::{
     Choice, Events, Footprint, Memory, ModelFile, Opens, Prefetch, Program, Report, RequestTimes, Scans,
     Standing,
 };
+pub use verdict::Verdict;

@@ -112,7 +112,7 @@ impl Small {
 
 #[test]
 fn a_signal_unmounts_and_saves() {
-    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+    for signal in [Signal::TERM, Signal::INT] {
         let small = Small::new();
         let mut mount = small.trained();
         fs::write(mount.join("new"), "written just before").unwrap();
@@ -184,7 +184,9 @@ fn without_a_model_nothing_is_written() {
     assert_eq!(mount.stats()["model"]["path"], serde_json::Value::Null);
     mount.signal(Signal::USR1);
     mount.unmount();
-    assert_eq!(mount.said(), "");
+    // The statistics that were asked for, and no complaint.
+    let said = mount.said();
+    assert!(said.lines().all(|line| line.starts_with("augurfs: opens ")), "{said}");
 }
 
 #[test]

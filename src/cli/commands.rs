@@ -1,24 +1,24 @@
 //! What each command does, in terms of the layers below.
 
-use super::words::Mount;
-use super::{FAILURE, NOT_MOUNTED, complain, say};
-use crate::config::{Config, OptionError, Surroundings};
-use crate::live::control::{self, Request, Response};
+use super::words::{Mount, Unmount};
+use super::{NOT_MOUNTED, complain};
+use crate::config::{Config, DataPath, Defaults, OptionError, Surroundings};
 use crate::predict::PredictorChoice;
 use crate::run::daemon::{Launch, Readiness, launch, own_program};
 use crate::run::{self, MountError, check};
+use crate::sys::descriptor;
 use crate::{demo as demonstration, run::unmount as unmounting};
 use anyhow::Context;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Mounts, in the foreground or by starting ourselves again in the background.
-pub(super) fn mount(words: Mount) -> anyhow::Result<u8> {
-    let config = config(&words).context("cannot mount")?;
+pub(super) fn mount(words: &Mount, verbosity: u8) -> anyhow::Result<u8> {
+    let config = config(words).context("cannot mount")?;
     let predictor: PredictorChoice =
         config.predictor.parse().map_err(anyhow::Error::new).context("cannot mount")?;
     if !words.foreground {
-        return background(&words, &config).context("cannot mount");
+        return background(words, &config, verbosity).context("cannot mount");
     }
     let readiness = Readiness::of_process().map_err(MountError::Session).context("cannot mount")?;
     match run::mount(config, predictor, readiness) {
@@ -30,27 +30,60 @@ pub(super) fn mount(words: Mount) -> anyhow::Result<u8> {
 /// Options first: they can be wrong on any machine.
 fn config(words: &Mount) -> anyhow::Result<Config> {
     let surroundings = Surroundings::of_process();
-    options(&mut Config::new("/".into(), "/".into(), &surroundings), &words.options)?;
-    let source = check::source(words.source.as_deref().unwrap_or(Path::new("")))?;
-    let mountpoint = check::mountpoint(words.mountpoint.as_deref().unwrap_or(Path::new("")))?;
+    let mut trial = Config::new("/".into(), "/".into(), &surroundings);
+    options(&mut trial, &words.options)?;
+    let files = Defaults::all(trial.config.as_deref(), &surroundings)?;
+    files.iter().try_for_each(|file| file.check(&trial))?;
+    let place = words.mountpoint.as_deref().unwrap_or(Path::new(""));
+    let descriptor = descriptor::number(place);
+    let mountpoint = descriptor.map_or_else(|| check::mountpoint(place), check::adopted)?;
+    let source = check::source(&source(words.source.as_deref(), &files, &mountpoint)?)?;
     let mut config = Config::new(source, mountpoint, &surroundings);
+    files.iter().try_for_each(|file| file.apply(&mut config))?;
     options(&mut config, &words.options)?;
+    config.descriptor = descriptor;
+    if descriptor.is_some() {
+        // What else there is has to be arranged before the mount.
+        config.path = DataPath::Plain;
+    }
+    config.given = words.options.clone();
     // The daemon leaves the directory it was started in.
+    let file = config.config.take();
+    config.config = file
+        .map(|path| if path.as_os_str() == "none" { Ok(path) } else { std::path::absolute(path) })
+        .transpose()?;
     config.model = config.model.map(std::path::absolute).transpose()?;
+    config.seed = config.seed.map(std::path::absolute).transpose()?;
     config.record = config.record.map(std::path::absolute).transpose()?;
     Ok(config)
+}
+
+/// `-` stands for the source that a file of defaults names for the mountpoint.
+fn source(word: Option<&Path>, files: &[Defaults], mountpoint: &Path) -> anyhow::Result<PathBuf> {
+    match word {
+        Some(word) if word == "-" => {
+            let named = files.iter().rev().find_map(|file| file.source_of(mountpoint));
+            named.with_context(|| {
+                let place = mountpoint.display();
+                format!("no source is known for {place}: write [{place}] and source = PATH into augurfs.conf")
+            })
+        }
+        word => Ok(word.unwrap_or(Path::new("")).to_owned()),
+    }
 }
 
 fn options(config: &mut Config, lists: &[OsString]) -> Result<(), OptionError> {
     lists.iter().try_for_each(|list| config.apply(list))
 }
 
-fn background(words: &Mount, config: &Config) -> anyhow::Result<u8> {
-    let mut arguments: Vec<OsString> =
-        vec![config.source.clone().into(), config.mountpoint.clone().into(), "-f".into()];
+fn background(words: &Mount, config: &Config, verbosity: u8) -> anyhow::Result<u8> {
+    let given = words.mountpoint.as_deref().filter(|_| config.descriptor.is_some());
+    let place = given.unwrap_or(&config.mountpoint);
+    let mut arguments: Vec<OsString> = vec![config.source.clone().into(), place.into(), "-f".into()];
     for list in &words.options {
         arguments.extend(["-o".into(), list.clone()]);
     }
+    arguments.extend((0..verbosity).map(|_| "-v".into()));
     match launch(&own_program(), &arguments).map_err(MountError::Session)? {
         Launch::Mounted => Ok(0),
         Launch::GaveUp(0) => Ok(NOT_MOUNTED),
@@ -62,18 +95,8 @@ fn background(words: &Mount, config: &Config) -> anyhow::Result<u8> {
     }
 }
 
-pub(super) fn unmount(mountpoint: &Path) -> anyhow::Result<u8> {
-    unmounting::unmount(mountpoint).context("cannot unmount")?;
-    Ok(0)
-}
-
-pub(super) fn stats(mountpoint: &Path, json: bool) -> anyhow::Result<u8> {
-    let Response::Stats { report } = control::ask(mountpoint, Request::Stats).context("no statistics")?
-    else {
-        complain("no statistics: the daemon answered another question");
-        return Ok(FAILURE);
-    };
-    say(&if json { format!("{}\n", serde_json::to_string(&report)?) } else { report.to_string() })?;
+pub(super) fn unmount(words: &Unmount) -> anyhow::Result<u8> {
+    unmounting::unmount(&words.place.mountpoint, words.lazy).context("cannot unmount")?;
     Ok(0)
 }
 

@@ -55,7 +55,7 @@ fn spelling(option: &MountOption) -> String {
     option.value().map_or_else(|| option.name.to_owned(), |value| format!("{}={value}", option.name))
 }
 
-fn explanation(option: &MountOption) -> String {
+pub(super) fn explanation(option: &MountOption) -> String {
     let range = option.range().map_or_else(String::new, |(least, most)| format!("; {least} to {most}"));
     match option.default {
         "" => format!("{}{range}", option.help),

@@ -22,6 +22,19 @@ pub(super) struct Words {
     pub(super) command: Option<Command>,
     #[command(flatten)]
     pub(super) mount: Mount,
+    #[command(flatten)]
+    pub(super) tone: Tone,
+}
+
+/// How anything is said. Stands anywhere on the line.
+#[derive(Debug, Args)]
+pub(super) struct Tone {
+    /// Log more: -v what is done, -vv details, -vvv everything
+    #[arg(short = 'v', action = clap::ArgAction::Count, global = true)]
+    pub(super) verbose: u8,
+    /// Use colour
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t, global = true)]
+    pub(super) color: super::paint::When,
 }
 
 #[derive(Debug, Args)]
@@ -29,7 +42,7 @@ pub(super) struct Mount {
     /// Directory to mirror
     #[arg(required = true, value_name = "SOURCE")]
     pub(super) source: Option<PathBuf>,
-    /// Directory to mount on; may be SOURCE itself
+    /// Directory to mount on; may be SOURCE itself; or /dev/fd/N, an open /dev/fuse with which it is mounted already
     #[arg(required = true, value_name = "MOUNTPOINT")]
     pub(super) mountpoint: Option<PathBuf>,
     /// Stay in the foreground and log to the terminal
@@ -43,17 +56,29 @@ pub(super) struct Mount {
     sloppy: bool,
     #[arg(short = 'n', hide = true)]
     no_mtab: bool,
-    #[arg(short = 'v', hide = true)]
-    verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Unmount, and wait until what was learned is saved
     #[command(visible_alias = "umount")]
-    Unmount(Place),
+    Unmount(Unmount),
     /// Show what a mount has done: opens, what was fetched ahead, and what became of it
-    Stats(Stats),
+    Stats(super::stats::Stats),
+    /// Watch a mount at work, on a screen of its own
+    Top(super::top::Top),
+    /// Make a page of a mount's life, with charts
+    Report(super::report::Report),
+    /// Warm what is known of a tree, or of what a program uses
+    Warm(super::act::Warm),
+    /// Fetch nothing ahead until resume; learning goes on
+    Pause(Place),
+    /// Fetch ahead again
+    Resume(Place),
+    /// Change options of a mount that is up
+    Set(super::act::Set),
+    /// Say what this machine and this user have, and what to do about what is missing
+    Doctor,
     /// Record what a mount sees as a trace; show, check, import and anonymise traces
     #[command(subcommand)]
     Trace(super::trace::Trace),
@@ -64,6 +89,9 @@ pub(super) enum Command {
     /// Show, check, export, import, merge and prune files of what was learned
     #[command(subcommand)]
     Model(ModelCommand),
+    /// Write the manual pages, or print completions for a shell
+    #[command(subcommand)]
+    Generate(super::generate::Generate),
     /// Show in under a minute what augurfs does, on a small tree on a slow device made for the purpose
     Demo,
 }
@@ -76,20 +104,24 @@ pub(super) struct Place {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Stats {
+pub(super) struct Unmount {
     #[command(flatten)]
     pub(super) place: Place,
-    /// As JSON, for scripts
+    /// Detach it even if it is in use: its users lose it some seconds later
     #[arg(long)]
-    pub(super) json: bool,
+    pub(super) lazy: bool,
 }
 
 /// Why there are no words to act on: help was asked for, or they were not understood.
 pub(super) struct Verdict(clap::Error);
 
+/// The whole definition.
+pub(super) fn command() -> clap::Command {
+    Words::command().after_help(format!("{}\n\n{COMMANDS_NOTE}", options::help()))
+}
+
 pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Words, Verdict> {
-    let command = Words::command().after_help(format!("{}\n\n{COMMANDS_NOTE}", options::help()));
-    let matches = command.try_get_matches_from(arguments).map_err(Verdict)?;
+    let matches = command().try_get_matches_from(arguments).map_err(Verdict)?;
     Words::from_arg_matches(&matches).map_err(Verdict)
 }
 
@@ -143,10 +175,8 @@ mod tests {
     #[test]
     fn commands() {
         assert!(matches!(words("unmount mnt").unwrap().command, Some(Command::Unmount(_))));
-        assert!(matches!(
-            words("stats mnt --json").unwrap().command,
-            Some(Command::Stats(Stats { json: true, .. }))
-        ));
+        assert!(matches!(words("stats mnt --json").unwrap().command, Some(Command::Stats(_))));
+        assert!(words("stats mnt --watch 5 -v").is_ok() && words("stats mnt --json --prometheus").is_err());
         assert!(matches!(words("demo").unwrap().command, Some(Command::Demo)));
         let mount = words("./stats mnt").unwrap();
         assert!(mount.command.is_none() && mount.mount.source == Some("./stats".into()));

@@ -67,6 +67,9 @@ enum Kind {
     Ignored,
 }
 
+const SELINUX: &str = "passed on to the kernel where it has SELinux";
+const CONTEXT_FORM: &str = "a context, between double quotes if it has commas";
+
 const fn option(name: &'static str, default: &'static str, help: &'static str, kind: Kind) -> MountOption {
     MountOption { name, default, help, kind }
 }
@@ -77,6 +80,12 @@ const fn ignored(name: &'static str) -> MountOption {
 
 /// Every option there is.
 pub static OPTIONS: &[MountOption] = &[
+    option(
+        "config",
+        "/etc/augurfs.conf and $XDG_CONFIG_HOME/augurfs/augurfs.conf",
+        "the file of defaults that these options come after, or none",
+        Kind::Path(|c, path| c.config = Some(path)),
+    ),
     option(
         "path",
         "auto",
@@ -104,6 +113,12 @@ pub static OPTIONS: &[MountOption] = &[
         Kind::Path(|c, path| c.model = Some(path).filter(|p| p.as_os_str() != "none")),
     ),
     option(
+        "seed",
+        "nothing",
+        "a model that a mount which has none of its own yet begins with; it is only read",
+        Kind::Path(|c, path| c.seed = Some(path)),
+    ),
+    option(
         "model_size",
         "128M",
         "most memory for what is learned, names included",
@@ -114,6 +129,12 @@ pub static OPTIONS: &[MountOption] = &[
         "a quarter of the available memory",
         "most bytes warmed ahead and not yet used",
         Kind::Bytes(LEAST_BUDGET..=MOST_BUDGET, |c, bytes| c.budget = Some(bytes)),
+    ),
+    option(
+        "prefetch",
+        "on",
+        "fetch files ahead; off only learns, and can be changed while mounted",
+        Kind::Word(&["on", "off"], |c, word| c.prefetch = word == "on"),
     ),
     option(
         "join_wait",
@@ -190,6 +211,15 @@ pub static OPTIONS: &[MountOption] = &[
             !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
         }),
     ),
+    option("context", "", SELINUX, Kind::Text("CONTEXT", CONTEXT_FORM, |c, t| c.context("context", t))),
+    option("fscontext", "", SELINUX, Kind::Text("CONTEXT", CONTEXT_FORM, |c, t| c.context("fscontext", t))),
+    option("defcontext", "", SELINUX, Kind::Text("CONTEXT", CONTEXT_FORM, |c, t| c.context("defcontext", t))),
+    option(
+        "rootcontext",
+        "",
+        SELINUX,
+        Kind::Text("CONTEXT", CONTEXT_FORM, |c, t| c.context("rootcontext", t)),
+    ),
     ignored("defaults"),
     ignored("auto"),
     ignored("noauto"),
@@ -202,6 +232,24 @@ pub static OPTIONS: &[MountOption] = &[
     ignored("_netdev"),
     ignored("comment"),
     ignored("x-*"),
+    ignored("X-*"),
+    ignored("relatime"),
+    ignored("norelatime"),
+    ignored("strictatime"),
+    ignored("nostrictatime"),
+    ignored("lazytime"),
+    ignored("nolazytime"),
+    ignored("diratime"),
+    ignored("nodiratime"),
+    ignored("iversion"),
+    ignored("noiversion"),
+    ignored("mand"),
+    ignored("nomand"),
+    ignored("silent"),
+    ignored("loud"),
+    ignored("nosymfollow"),
+    ignored("symfollow"),
+    ignored("nonempty"),
 ];
 
 /// The option of that name.
@@ -326,6 +374,15 @@ fn data_path(word: &str) -> DataPath {
         "passthrough" => DataPath::Passthrough,
         "plain" => DataPath::Plain,
         _ => DataPath::Auto,
+    }
+}
+
+impl Config {
+    /// Keeps a context in the form the kernel wants it in. The last of a name holds.
+    fn context(&mut self, name: &str, value: &str) -> bool {
+        self.contexts.retain(|context| !context.starts_with(&format!("{name}=")));
+        self.contexts.push(format!("{name}=\"{value}\""));
+        !value.contains('"')
     }
 }
 

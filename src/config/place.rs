@@ -13,6 +13,8 @@ pub struct Surroundings {
     pub root: bool,
     /// `$XDG_STATE_HOME`, where it is set to an absolute path.
     pub state_home: Option<PathBuf>,
+    /// `$XDG_CONFIG_HOME`, where it is set to an absolute path.
+    pub config_home: Option<PathBuf>,
     /// `$HOME`, where it is set to an absolute path.
     pub home: Option<PathBuf>,
 }
@@ -23,6 +25,7 @@ impl Surroundings {
         Surroundings {
             root: rustix::process::geteuid().is_root(),
             state_home: absolute("XDG_STATE_HOME"),
+            config_home: absolute("XDG_CONFIG_HOME"),
             home: absolute("HOME"),
         }
     }
@@ -34,6 +37,16 @@ impl Surroundings {
         }
         let state = self.state_home.clone().or_else(|| Some(self.home.as_ref()?.join(".local/state")))?;
         Some(state.join("augurfs"))
+    }
+
+    /// The files of defaults, those that come later win: the system's, and a user's own.
+    pub fn config_files(&self) -> Vec<PathBuf> {
+        let mut files = vec![PathBuf::from("/etc/augurfs.conf")];
+        if !self.root {
+            let home = self.config_home.clone().or_else(|| Some(self.home.as_ref()?.join(".config")));
+            files.extend(home.map(|home| home.join("augurfs/augurfs.conf")));
+        }
+        files
     }
 
     /// The default model file of a source, named after its path.
@@ -66,7 +79,13 @@ mod tests {
     use std::ffi::OsStr;
 
     fn user(state_home: Option<&str>, home: Option<&str>) -> Surroundings {
-        Surroundings { root: false, state_home: state_home.map(Into::into), home: home.map(Into::into) }
+        let config_home = None;
+        Surroundings {
+            root: false,
+            config_home,
+            state_home: state_home.map(Into::into),
+            home: home.map(Into::into),
+        }
     }
 
     #[test]
@@ -75,6 +94,10 @@ mod tests {
         assert_eq!(root.state_dir(), Some("/var/lib/augurfs".into()));
         assert_eq!(user(Some("/x"), Some("/h")).state_dir(), Some("/x/augurfs".into()));
         assert_eq!(user(None, Some("/h")).state_dir(), Some("/h/.local/state/augurfs".into()));
+        let own = Surroundings { config_home: Some("/c".into()), ..user(None, Some("/h")) };
+        assert_eq!(own.config_files()[1], Path::new("/c/augurfs/augurfs.conf"));
+        assert_eq!(user(None, Some("/h")).config_files()[1], Path::new("/h/.config/augurfs/augurfs.conf"));
+        assert_eq!(root.config_files().len(), 1);
         assert_eq!(user(None, None).model_for(Path::new("/a")), None);
     }
 

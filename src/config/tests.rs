@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 
 fn fresh(root: bool) -> Config {
-    let surroundings = Surroundings { root, state_home: None, home: Some("/home/u".into()) };
+    let surroundings =
+        Surroundings { root, state_home: None, config_home: None, home: Some("/home/u".into()) };
     Config::new("/src".into(), "/mnt".into(), &surroundings)
 }
 
@@ -111,7 +112,20 @@ fn every_option_is_named_once_and_explained() {
 #[test]
 fn the_defaults_shown_are_the_defaults() {
     for option in OPTIONS.iter().filter(|option| option.value().is_some()) {
-        if ["model", "budget", "fsname", "record"].contains(&option.name) {
+        if [
+            "config",
+            "seed",
+            "model",
+            "budget",
+            "context",
+            "fscontext",
+            "defcontext",
+            "rootcontext",
+            "fsname",
+            "record",
+        ]
+        .contains(&option.name)
+        {
             continue;
         }
         assert_eq!(after(&format!("{}={}", option.name, option.default)), fresh(true), "{}", option.name);

@@ -2,13 +2,17 @@
 
 use std::borrow::Cow;
 
-/// The options between the commas, with `\,` and `\\` undone. Empty ones are left out.
+/// The options between the commas, with `\,` and `\\` undone, and without the double quotes around a value, between which
+/// a comma is a comma. Empty ones are left out.
 pub(super) fn split(list: &[u8]) -> Vec<Vec<u8>> {
     let mut words = vec![Vec::new()];
     let mut bytes = list.iter().copied().peekable();
+    let mut quoted = false;
     while let Some(byte) = bytes.next() {
         let last = words.len() - 1;
         match byte {
+            b'"' if quoted || words[last].ends_with(b"=") => quoted = !quoted,
+            _ if quoted => words[last].push(byte),
             b',' => words.push(Vec::new()),
             b'\\' => words[last].push(bytes.next_if(|b| matches!(b, b',' | b'\\')).unwrap_or(b'\\')),
             _ => words[last].push(byte),
@@ -36,6 +40,13 @@ mod tests {
         assert_eq!(words, [b"ro".to_vec(), br"model=/a,b\c\d".to_vec()]);
         assert_eq!(split(b""), Vec::<Vec<u8>>::new());
         assert_eq!(split(br"x\"), [br"x\".to_vec()]);
+    }
+
+    #[test]
+    fn quotes_around_a_value_hold_commas() {
+        let words = split(br#"context="u:r:t:s0:c1,c2",ro,model=a"b"#);
+        assert_eq!(words, [b"context=u:r:t:s0:c1,c2".to_vec(), b"ro".to_vec(), br#"model=a"b"#.to_vec()]);
+        assert_eq!(split(br#"a="b,c"#), [b"a=b,c".to_vec()]);
     }
 
     #[test]

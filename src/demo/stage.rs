@@ -100,7 +100,7 @@ impl Mirror<'_> {
 
     /// Unmounts it and waits until its model is saved.
     pub(super) fn unmount(mut self) -> Result<(), DemoError> {
-        unmount::unmount(self.mountpoint)?;
+        unmount::unmount(self.mountpoint, false)?;
         self.mounted = false;
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Mirror<'_> {
 
 impl Drop for Mirror<'_> {
     fn drop(&mut self) {
-        if !self.mounted || unmount::unmount(self.mountpoint).is_ok() {
+        if !self.mounted || unmount::unmount(self.mountpoint, false).is_ok() {
             return;
         }
         if let Err(e) = check::detach(self.mountpoint) {

@@ -3,7 +3,7 @@
 //! Must stay true: asking changes nothing.
 
 use super::Engine;
-use crate::id::{FileId, GroupId};
+use crate::id::{FileId, GroupId, ProgramId};
 use crate::plan::{Account, Standing};
 use crate::predict::{Prediction, Sightings};
 
@@ -21,6 +21,12 @@ pub struct FileAccount {
 }
 
 impl Engine {
+    /// Marks the files that a program used, in a list by number; false when the history does not say who did what. Takes
+    /// time in proportion to the history.
+    pub fn mark_used(&self, program: ProgramId, marks: &mut [bool]) -> bool {
+        self.predictor.used_by(program, marks)
+    }
+
     /// What is known of the file. Takes time in proportion to the history.
     pub fn account(&self, file: FileId) -> FileAccount {
         let standing = |(group, prediction)| (group, prediction, self.planner.standing(group, file));

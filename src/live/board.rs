@@ -205,6 +205,16 @@ impl Board {
         (state.stages.len() - state.flying, state.flying)
     }
 
+    /// Files that are under way, each once, in the order of their numbers.
+    pub(crate) fn flights(&self) -> Vec<FileId> {
+        let state = self.state.lock();
+        let flying = state.planned.iter().filter(|(_, id)| state.stages.get(id) == Some(&Stage::Flying));
+        let mut files: Vec<FileId> = flying.map(|(&(file, _), _)| file).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
     /// Workers there are.
     pub(crate) fn workers(&self) -> usize {
         self.state.lock().workers

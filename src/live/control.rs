@@ -13,7 +13,7 @@ pub use client::{ControlError, Feed, ask, ask_at, listen};
 pub use place::{find, is_ours, own_socket, resolve};
 pub use server::{Answer, ControlGuard, serve};
 
-use crate::stats::{Explanation, Report};
+use crate::stats::{Explanation, Point, Report};
 use serde::{Deserialize, Serialize};
 
 /// What can be asked of a daemon: `{"command":"stats"}`.
@@ -22,6 +22,24 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// How do you do?
     Stats,
+    /// The same at once, without waiting until everything of the last moment has been counted.
+    Glance,
+    /// How have you done since the start?
+    History,
+    /// Change options while mounted. `{"command":"set","options":"budget=1G"}`
+    Set {
+        /// As after `-o`.
+        options: String,
+    },
+    /// Warm what is known; how it goes follows behind the answer, a `Progress` a line, until I hang up.
+    Warm {
+        /// At or below this path, below the source, as `codec::text` writes it.
+        below: String,
+        /// Only what this program has used.
+        program: Option<String>,
+        /// Only say how much it would be.
+        dry_run: bool,
+    },
     /// Send a trace of what the engine is told, behind the answer, until I hang up my side.
     Record {
         /// With hashes for names.
@@ -43,6 +61,23 @@ pub enum Response {
         /// The numbers.
         report: Box<Report>,
     },
+    /// To `History`.
+    History {
+        /// Oldest first.
+        points: Vec<Point>,
+    },
+    /// To `Set`.
+    Done {
+        /// What is in force now, in one sentence.
+        message: String,
+    },
+    /// To `Warm`.
+    Warming {
+        /// How many files it is about.
+        files: u64,
+        /// How many bytes they have.
+        bytes: u64,
+    },
     /// To `Record`: a trace follows, to the end of the stream.
     Recording,
     /// To `Explain`.
@@ -55,4 +90,18 @@ pub enum Response {
         /// Why, in one sentence.
         message: String,
     },
+}
+
+/// How warming goes, so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Progress {
+    /// Files looked at.
+    pub files: u64,
+    /// Those that were in memory already.
+    pub resident: u64,
+    /// Those that have gone or may not be read.
+    pub failed: u64,
+    /// Bytes that came from the source.
+    pub bytes: u64,
 }

@@ -37,13 +37,13 @@ pub(crate) struct Crew {
     hasten: AtomicBool,
     /// Requests that are at the source for somebody else than us.
     foreground: Arc<AtomicUsize>,
-    join_wait: Duration,
     pub(crate) panicked: AtomicU64,
 }
 
 impl Crew {
     pub(crate) fn new(backing: Box<dyn Backing>, desk: Arc<Desk>, join_wait: Duration) -> Self {
         let pace = Pace::new();
+        desk.tuning.set_join_wait(join_wait);
         Crew {
             board: Board::new(pace.width()),
             backing,
@@ -51,7 +51,6 @@ impl Crew {
             pace: Mutex::new(pace),
             hasten: AtomicBool::new(true),
             foreground: Arc::default(),
-            join_wait,
             panicked: AtomicU64::new(0),
         }
     }
@@ -81,7 +80,8 @@ impl Crew {
 
     /// A request waits for what is planned for its file.
     pub(crate) fn join(&self, file: FileId, want: Want) -> Joined {
-        let joined = self.board.join(file, want, self.hasten.load(Ordering::Relaxed), self.join_wait);
+        let joined =
+            self.board.join(file, want, self.hasten.load(Ordering::Relaxed), self.desk.tuning.join_wait());
         match joined {
             Joined::Arrived => self.desk.counters.prefetch.joined.one(),
             Joined::TimedOut => self.desk.counters.prefetch.join_timeouts.one(),
@@ -142,7 +142,8 @@ impl Crew {
         }
     }
 
-    fn attempt(&self, job: &Job, scratch: &mut Vec<u8>) -> Outcome {
+    /// Does a job; one that panics has failed.
+    pub(super) fn attempt(&self, job: &Job, scratch: &mut Vec<u8>) -> Outcome {
         // The backing keeps nothing between jobs that a panic could leave half done.
         catch_unwind(AssertUnwindSafe(|| self.backing.warm(job, scratch))).unwrap_or_else(|_| {
             if self.panicked.fetch_add(1, Ordering::Relaxed) == 0 {

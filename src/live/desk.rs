@@ -9,6 +9,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::processes::Processes;
+use super::tuning::Tuning;
 use crate::clock::{Micros, WallClock};
 use crate::engine::{Engine, Outcome};
 use crate::event::{AccessEvent, Op, Residency};
@@ -28,6 +29,8 @@ pub(crate) enum Input {
     Accesses(Vec<AccessEvent>),
     Started(JobId),
     Settled(JobId, Outcome),
+    /// Something was tuned.
+    Wake,
     /// Something to do or to ask in between.
     Visit(Box<dyn FnOnce(&mut Engine) + Send>),
     Stop,
@@ -38,6 +41,7 @@ pub(crate) struct Desk {
     pub(crate) processes: Processes,
     pub(crate) counters: Arc<Counters>,
     pub(crate) clock: WallClock,
+    pub(crate) tuning: Tuning,
     inputs: Sender<Input>,
     /// The engine has failed, or there is none.
     off: AtomicBool,
@@ -49,7 +53,8 @@ impl Desk {
         let (inputs, outputs) = bounded(ROOM);
         let clock = WallClock::start();
         let (off, stand_in_until) = (AtomicBool::new(false), AtomicU64::new(0));
-        (Desk { processes, counters, clock, inputs, off, stand_in_until }, outputs)
+        let tuning = Tuning::default();
+        (Desk { processes, counters, clock, tuning, inputs, off, stand_in_until }, outputs)
     }
 
     /// Hands in one access of the present moment.

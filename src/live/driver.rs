@@ -20,7 +20,7 @@ use super::processes::Announcement;
 use super::tape::Tape;
 use super::verdicts::{Open, Verdicts};
 use crate::clock::Micros;
-use crate::engine::{Effect, Engine, Job, Outcome, Step, Target};
+use crate::engine::{Effect, Engine, Job, Outcome, Step, Target, Window};
 use crate::event::{AccessEvent, Op, Residency};
 use crate::id::{JobId, ProgramId, StreamId};
 use crate::names::Programs;
@@ -69,8 +69,8 @@ pub(crate) struct Rounds {
     last_save: Micros,
     /// Something was learned since the last save.
     dirty: bool,
-    /// What the engine was last told of the source.
-    ways: Option<Ways>,
+    /// What the engine was last told of the source, and whether it is paused.
+    told: Option<(Ways, bool)>,
 }
 
 #[derive(Clone)]
@@ -139,6 +139,7 @@ impl Driver {
                 Input::Accesses(events) => events.iter().for_each(|event| self.access(event)),
                 Input::Started(job) => self.tell(Step::Started(job)),
                 Input::Settled(job, outcome) => self.settle(now, job, outcome),
+                Input::Wake => {}
                 Input::Visit(visit) => visit(&mut self.engine),
                 Input::Stop => return std::ops::ControlFlow::Break(()),
             }
@@ -257,10 +258,7 @@ impl Driver {
             self.post();
         }
         self.judge(now);
-        let (ways, _) = self.crew.standing();
-        if self.rounds.ways.replace(ways) != Some(ways) {
-            self.tell(Step::Window(crew::window(ways)));
-        }
+        self.tune();
         if now.since(self.rounds.last_tick) >= TICK {
             self.rounds.last_tick = now;
             self.desk.processes.sweep();
@@ -277,6 +275,20 @@ impl Driver {
             }
         }
         self.tape.flush();
+    }
+
+    /// Tells the engine how much to ask for, when that has changed.
+    fn tune(&mut self) {
+        let (ways, _) = self.crew.standing();
+        let paused = self.desk.tuning.is_paused();
+        if self.rounds.told.replace((ways, paused)) != Some((ways, paused)) {
+            let window = crew::window(ways);
+            // An empty window asks for nothing; what was learned stays, and more is.
+            self.tell(Step::Window(if paused { Window { files: 0, ..window } } else { window }));
+        }
+        if let Some(budget) = self.desk.tuning.new_budget() {
+            self.tell(Step::Budget(budget));
+        }
     }
 
     fn judge(&mut self, now: Micros) {
@@ -298,6 +310,7 @@ impl Driver {
     /// Time left until the model is due to be saved, if it is worth saving at all.
     fn save_due(&self, now: Micros) -> Option<Duration> {
         let (interval, _) = self.save.as_ref().filter(|_| self.rounds.dirty)?;
+        let interval = self.desk.tuning.save_interval().unwrap_or(*interval);
         Some(interval.saturating_sub(now.since(self.rounds.last_save)))
     }
 }

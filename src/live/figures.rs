@@ -1,6 +1,8 @@
 //! The driver's numbers for `stats`.
 
+use super::Live;
 use super::pace::Ways;
+use crate::codec::text::to_text;
 use crate::engine::Engine;
 use crate::stats::Counters;
 
@@ -44,4 +46,13 @@ pub(crate) fn publish(engine: &Engine, counters: &Counters) {
     to.files_late.set(fate.late_files);
     to.files_wasted.set(fate.wasted_files);
     to.files_waiting.set(fate.unused_files);
+}
+
+impl Live {
+    /// Files that are being brought in at this moment, by their paths below the source; `most` of them.
+    pub fn flights(&self, most: usize) -> Vec<String> {
+        let files = self.crew.board().flights();
+        let names = self.names.lock();
+        files.into_iter().filter_map(|file| Some(to_text(&names.path(file)?))).take(most).collect()
+    }
 }

@@ -282,6 +282,11 @@ impl Predictor for MatchModel {
         Scans { running, ..self.scans }
     }
 
+    fn used_by(&self, program: ProgramId, marks: &mut [bool]) -> bool {
+        self.mark_used_by(program, marks);
+        true
+    }
+
     fn sightings(&self, file: FileId) -> Option<Sightings> {
         Some(self.account(file))
     }

@@ -203,6 +203,10 @@ impl Predictor for Mixture {
         self.runs.mentioned(marks)
     }
 
+    fn used_by(&self, program: ProgramId, marks: &mut [bool]) -> bool {
+        self.runs.used_by(program, marks)
+    }
+
     fn scans(&self) -> Scans {
         self.runs.scans()
     }

@@ -6,10 +6,11 @@
 use super::MountError;
 use crate::config::Config;
 use crate::live::control::{self, Request};
-use crate::sys::mountinfo;
+use crate::sys::{descriptor, mountinfo};
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::fd::RawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,6 +59,25 @@ pub fn mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     }
 }
 
+/// Where the file system lies that an open /dev/fuse serves. It does not answer yet, so it is not touched.
+///
+/// # Errors
+/// Nothing is mounted with it, or the kernel does not say where.
+pub fn adopted(descriptor: RawFd) -> Result<PathBuf, MountError> {
+    let mounts = mountinfo::read().unwrap_or_default();
+    let served = descriptor::served(descriptor);
+    let found = mounts.into_iter().find(|mount| Some(mount.device) == served);
+    found.map(|mount| mount.point).ok_or(MountError::NotServed { descriptor })
+}
+
+/// Waits until a mount of ours answers.
+///
+/// # Errors
+/// It does not, or the source behind it does not.
+pub(super) fn answers(place: &Path) -> Result<(), MountError> {
+    directory(MOUNTPOINT, place).map_err(|error| error.about(MOUNTPOINT, place))
+}
+
 /// Checks what any mount needs: the device, and the right to use it.
 ///
 /// # Errors
@@ -75,7 +95,9 @@ pub fn fuse() -> Result<(), MountError> {
 /// # Errors
 /// The first thing that is not there.
 pub fn rights(config: &Config) -> Result<(), MountError> {
-    fuse()?;
+    if config.descriptor.is_none() {
+        fuse()?;
+    }
     config.model.as_deref().map_or(Ok(()), |model| model_place(model, &config.mountpoint))
 }
 

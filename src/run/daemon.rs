@@ -7,14 +7,25 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Tells a process that it is the one behind, and that its standard output leads to the one in front.
 const MARK: &str = "AUGURFS_BACKGROUND";
 /// What it says when the mount is there.
 const READY: &[u8] = b"ready\n";
+
+/// Where the system's log takes datagrams; the journal listens there too.
+const SYSTEM_LOG: &str = "/dev/log";
+static SPEAKS: AtomicBool = AtomicBool::new(false);
+
+/// Does what is said on standard error go to the system's log, a record a write, each of which has to say who speaks?
+pub fn speaks_to_the_system_log() -> bool {
+    SPEAKS.load(Ordering::Relaxed)
+}
 
 /// The duty to say when the mount is there.
 #[derive(Debug)]
@@ -45,9 +56,23 @@ impl Readiness {
     pub fn ready(self) -> io::Result<()> {
         let Some(mut wire) = self.wire else { return Ok(()) };
         std::env::set_current_dir("/")?;
-        rustix::stdio::dup2_stderr(null()?)?;
+        match system_log() {
+            Ok(log) => {
+                rustix::stdio::dup2_stderr(log)?;
+                SPEAKS.store(true, Ordering::Relaxed);
+            }
+            Err(_) => rustix::stdio::dup2_stderr(null()?)?,
+        }
         wire.write_all(READY)
     }
+}
+
+fn system_log() -> io::Result<UnixDatagram> {
+    let log = UnixDatagram::unbound()?;
+    // A log that is behind must not hold up who speaks.
+    log.set_nonblocking(true)?;
+    log.connect(SYSTEM_LOG)?;
+    Ok(log)
 }
 
 fn null() -> io::Result<File> {

@@ -67,6 +67,14 @@ pub enum MountError {
         /// Whether the program is there that a user would need besides.
         fusermount: bool,
     },
+    /// The descriptor that was given is no mounted /dev/fuse.
+    #[error(
+        "/dev/fd/{descriptor} is no open /dev/fuse with which something is mounted here, or the kernel is older than 6.6"
+    )]
+    NotServed {
+        /// Its number.
+        descriptor: i32,
+    },
     /// A user needs a set-ID program to mount.
     #[error(
         "a user needs fusermount3 to mount, and it is not in PATH: install the package fuse3, or mount as root"

@@ -4,9 +4,7 @@
 //! What must stay true: a path that cannot work here is never taken; the mount comes about by
 //! another one, and the reason is told.
 
-use std::path::Path;
-
-use crate::config::DataPath;
+use crate::config::{Config, DataPath};
 use crate::sys::fanotify::Reports;
 
 /// A data path, and why this one.
@@ -28,10 +26,13 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// Finds out, on the mount that the mountpoint is on now.
-    pub(super) fn at(mountpoint: &Path) -> Self {
+    /// Finds out, on the mount that the mountpoint is on now. One that is ours already is not touched: it does not answer yet.
+    pub(super) fn of(config: &Config) -> Self {
+        if config.descriptor.is_some() {
+            return Allowance { root: false, watch: Err("somebody else has mounted it".into()) };
+        }
         let root = rustix::process::geteuid().is_root();
-        let watch = Reports::of_opens(mountpoint).map(drop).map_err(|error| error.to_string());
+        let watch = Reports::of_opens(&config.mountpoint).map(drop).map_err(|error| error.to_string());
         Allowance { root, watch }
     }
 }

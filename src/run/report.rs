@@ -6,18 +6,23 @@ use std::time::{Duration, Instant};
 use super::path::ChosenPath;
 use super::watching::WatchStanding;
 use crate::codec::text::from_text;
+use parking_lot::Mutex;
+
 use crate::config::{Config, DataPath};
 use crate::engine::Snapshot;
 use crate::fuse::Passthrough;
 use crate::live::control::Response;
 use crate::live::{Live, Ways};
-use crate::stats::{Choice, Counters, Footprint, Memory, ModelFile, Report, Scans, Standing};
+use crate::stats::{Choice, Counters, Footprint, History, Memory, ModelFile, Point, Report, Scans, Standing};
 use crate::sys::process;
 
 /// An open is judged 100 ms after it was seen: when nothing was counted for longer, all has been.
 const STILL: Duration = Duration::from_millis(150);
 /// Where opens never cease, a report is a moment's picture anyway.
 const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Files under way that are named: as many as a screen shows.
+const MOST_FLIGHTS: usize = 50;
 
 /// Puts reports together.
 pub(super) struct Reporter {
@@ -28,6 +33,7 @@ pub(super) struct Reporter {
     live: Arc<Live>,
     counters: Arc<Counters>,
     since: Instant,
+    history: Mutex<History>,
 }
 
 impl Reporter {
@@ -39,15 +45,45 @@ impl Reporter {
         live: Arc<Live>,
         counters: Arc<Counters>,
     ) -> Self {
-        Reporter { config: config.clone(), chosen, passthrough, watch, live, counters, since: Instant::now() }
+        Reporter {
+            config: config.clone(),
+            chosen,
+            passthrough,
+            watch,
+            live,
+            counters,
+            since: Instant::now(),
+            history: Mutex::default(),
+        }
     }
 
     /// The present standing and counts.
     pub(super) fn report(&self) -> Report {
         self.catch_up();
+        self.glance()
+    }
+
+    /// The same at once; the opens of the last moment may be missing.
+    pub(super) fn glance(&self) -> Report {
         // Also brings the prefetch counters up to date.
         let snapshot = self.live.snapshot().unwrap_or_default();
-        self.counters.report(self.standing(&snapshot))
+        let flights = self.live.flights(MOST_FLIGHTS);
+        Report { flights, ..self.counters.report(self.standing(&snapshot)) }
+    }
+
+    /// Keeps a point of the mount's life when one is due. To be called often.
+    pub(super) fn note(&self) {
+        let (at_s, mut history) = (self.since.elapsed().as_secs(), self.history.lock());
+        if history.is_due(at_s) {
+            history.take(self.counters.point(at_s));
+        }
+    }
+
+    /// The mount's life until now.
+    pub(super) fn history(&self) -> Vec<Point> {
+        let mut points = self.history.lock().points().to_vec();
+        points.push(self.counters.point(self.since.elapsed().as_secs()));
+        points
     }
 
     /// Why a file was or was not warmed.
@@ -106,11 +142,13 @@ impl Reporter {
     }
 
     fn prefetching(&self) -> Choice<bool> {
-        let active = !self.live.is_off() && self.config.predictor != "none";
+        let active = !self.live.is_off() && !self.live.is_paused() && self.config.predictor != "none";
         let reason = if self.config.predictor == "none" {
             "predictor=none was asked for"
         } else if active {
             "the engine runs"
+        } else if self.live.is_paused() && !self.live.is_off() {
+            "it is paused (augurfs resume goes on)"
         } else {
             "the engine failed"
         };

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
+use super::answers;
 use super::guardian::Guardian;
 use super::keeping::lock_model;
 use super::mounted::Mounted;
@@ -24,12 +25,13 @@ use super::path::{Allowance, ChosenPath, choose};
 use super::recording;
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
+use super::tuning::Tuning;
 use super::watching::watch_changes;
-use super::{MountError, presence};
+use super::{MountError, notice, presence, seed};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
 use crate::fuse::Session;
-use crate::live::control::{self, Answer, ControlGuard, Request, Response};
+use crate::live::control::ControlGuard;
 use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
 use crate::model::ModelLock;
@@ -49,6 +51,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// A mount that is being unmounted by force has gone within this time after its session ended.
 const MOMENT: Duration = Duration::from_millis(500);
 
+/// The statistics a signal asks for are logged whatever else is.
+const STATISTICS: &str = "augurfs::statistics";
+
 /// How often descriptors that were opened for a moment are looked at.
 const SWEEP: Duration = Duration::from_millis(250);
 
@@ -64,6 +69,8 @@ pub(super) struct Service {
     _signals: SignalWatch,
     _session: JoinHandle<()>,
     control: Option<ControlGuard>,
+    reporter: Arc<Reporter>,
+    tuning: Arc<Tuning>,
     changes: Option<ChangeWatch>,
     _guardian: Option<Guardian>,
     _model_lock: Option<ModelLock>,
@@ -78,12 +85,13 @@ impl Service {
         let (to_wishes, wishes) = bounded(8);
         let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
         let (model, lock) = lock_model(config.model.as_deref());
+        seed::sow(config.seed.as_deref(), model.as_deref());
         let source = Arc::new(open_source(&config)?);
         let mut config = config;
         // What the source refuses at an open, the mount has to refuse there too.
         config.read_only |= is_read_only(&source);
         let below = Arc::new(open_mountpoint(&config)?);
-        let chosen = choose(config.path, &Allowance::at(&config.mountpoint));
+        let chosen = choose(config.path, &Allowance::of(&config));
         if config.path != DataPath::Auto && config.path != chosen.path {
             log::warn!(
                 "path={} cannot be had, {} is taken: {}",
@@ -132,11 +140,13 @@ impl Service {
                 recv(self.ended) -> ended => break self.judge(ended),
                 recv(self.gone) -> _ => self.seen_to_go(),
                 recv(self.wishes) -> wish => match wish {
-                    Ok(Wish::Save) => save(&self.live),
+                    Ok(Wish::Save) => self.save_and_tell(),
+                    Ok(Wish::Reload) => self.reload(),
                     Ok(Wish::Stop) | Err(_) => break Ok(()),
                 },
                 recv(sweep) -> _ => {
                     self.mirror.sweep();
+                    self.reporter.note();
                     self.live.tidy(|numbers| self.mirror.drop_numbers(numbers));
                 }
             }
@@ -145,9 +155,26 @@ impl Service {
         verdict
     }
 
+    /// Where it is.
+    pub(super) fn mountpoint(&self) -> &Path {
+        &self.config.mountpoint
+    }
+
     /// Unmounts and ends at once: nobody wants the mount.
     pub(super) fn stop(self) {
         self.finish();
+    }
+
+    fn save_and_tell(&self) {
+        save(&self.live);
+        log::info!(target: STATISTICS, "{}", self.reporter.glance().line());
+    }
+
+    fn reload(&self) {
+        match self.tuning.reload() {
+            Ok(told) => log::info!("the files of defaults were read again: {told}"),
+            Err(error) => log::warn!("the files of defaults are not used: {error}"),
+        }
     }
 
     /// Somebody has unmounted. Our own hold on the file system goes too, so that the session ends.
@@ -185,6 +212,7 @@ impl Service {
 
     /// Saves what was learned and takes everything down; then whoever waits for us may go on.
     fn finish(mut self) {
+        notice::tell(notice::STOPPING);
         let deadline = Instant::now() + TEARDOWN;
         // What was opened last is learned too.
         self.live.stop_watching();
@@ -267,8 +295,9 @@ impl Started {
         }
         let place = config.mountpoint.display();
         log::info!("{place} is mounted, path {}: {}", chosen.path.as_str(), chosen.reason);
-        let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters);
-        let control = listen(device, reporter, live.clone());
+        let reporter = Arc::new(Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters));
+        let tuning = Arc::new(Tuning::new(&config, live.clone()));
+        let control = answers::listen(device, reporter.clone(), tuning.clone(), live.clone());
         Ok(Service {
             config,
             mounted,
@@ -280,6 +309,8 @@ impl Started {
             _signals: signals,
             _session: session,
             control,
+            reporter,
+            tuning,
             changes,
             _guardian: guardian,
             _model_lock: lock,
@@ -319,7 +350,15 @@ fn is_read_only(source: &OwnedFd) -> bool {
 
 fn open_mountpoint(config: &Config) -> Result<OwnedFd, MountError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(&config.mountpoint, flags, Mode::empty()).map_err(|error| MountError::Unreadable {
+    // What lies below a mount that is there already cannot be had any more, and is wanted in one case only.
+    let place = match config.descriptor {
+        Some(_) if config.mountpoint.starts_with(&config.source) => {
+            return Err(MountError::Session(io::Error::other("it is mounted inside its own source")));
+        }
+        Some(_) => Path::new("/"),
+        None => &config.mountpoint,
+    };
+    rustix::fs::open(place, flags, Mode::empty()).map_err(|error| MountError::Unreadable {
         role: "mountpoint",
         path: config.mountpoint.clone(),
         reason: error.into(),
@@ -335,19 +374,6 @@ fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
     if let Err(error) = live.watch_opens(&config.mountpoint) {
         log::warn!("opens cannot be watched; reads stand in for them: {error}");
     }
-}
-
-/// Answers on the control socket.
-fn listen(device: (u32, u32), reporter: Reporter, live: Arc<Live>) -> Option<ControlGuard> {
-    let answer = move |request| match request {
-        Request::Stats => Answer::from(Response::Stats { report: Box::new(reporter.report()) }),
-        Request::Record { hash_names } => recording::answer(&live, hash_names),
-        Request::Explain { path } => Answer::from(reporter.explain(&path)),
-    };
-    control::own_socket(device)
-        .and_then(|path| control::serve(&path, answer))
-        .inspect_err(|error| log::warn!("nobody can ask for statistics: {error}"))
-        .ok()
 }
 
 fn save(live: &Live) {

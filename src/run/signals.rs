@@ -5,16 +5,18 @@
 use crossbeam_channel::Sender;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Handle, Signals};
-use std::io;
+use std::io::{self, IsTerminal};
 use std::thread::{self, JoinHandle};
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Unmount, save and end: SIGINT, SIGTERM, SIGHUP.
+    /// Unmount, save and end: SIGINT, SIGTERM, and the end of the terminal we belong to.
     Stop,
-    /// Save the model now: SIGUSR1.
+    /// Save the model now, and log the statistics: SIGUSR1.
     Save,
+    /// Read the files of defaults again: SIGHUP where there is no terminal.
+    Reload,
 }
 
 /// Listens until it is dropped.
@@ -31,9 +33,14 @@ pub struct SignalWatch {
 pub fn watch(wishes: Sender<Wish>) -> io::Result<SignalWatch> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
     let handle = signals.handle();
+    let interactive = std::io::stdin().is_terminal();
     let listen = move || {
         for signal in signals.forever() {
-            let wish = if signal == SIGUSR1 { Wish::Save } else { Wish::Stop };
+            let wish = match signal {
+                SIGUSR1 => Wish::Save,
+                SIGHUP if !interactive => Wish::Reload,
+                _ => Wish::Stop,
+            };
             // A full channel holds wishes enough; a closed one means that the end has begun.
             let _ = wishes.try_send(wish);
         }
@@ -64,7 +71,8 @@ mod tests {
         let watch = watch(tell).unwrap();
         for (signal, wish) in [
             (Signal::TERM, Wish::Stop),
-            (Signal::HUP, Wish::Stop),
+            // Tests have no terminal, or one that does not end.
+            (Signal::HUP, if std::io::stdin().is_terminal() { Wish::Stop } else { Wish::Reload }),
             (Signal::INT, Wish::Stop),
             (Signal::USR1, Wish::Save),
         ] {

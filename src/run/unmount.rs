@@ -29,7 +29,7 @@ pub enum UnmountError {
     #[error(transparent)]
     Place(#[from] ControlError),
     /// Something uses it.
-    #[error("{} is busy{}", path.display(), users(.holders))]
+    #[error("{} is busy{}; end them, or detach it with --lazy", path.display(), users(.holders))]
     Busy {
         /// The mountpoint.
         path: PathBuf,
@@ -57,15 +57,20 @@ pub enum UnmountError {
     },
 }
 
-/// Unmounts what is mounted at `mountpoint` and waits until the daemon has ended.
+/// Unmounts what is mounted at `mountpoint` and waits until the daemon has ended. With `lazy` a busy mount is detached: it has no
+/// place from then on, and those who use it lose it when the daemon ends, some seconds later.
 ///
 /// # Errors
 /// It is not our mount, it is busy, or we may not.
-pub fn unmount(mountpoint: &Path) -> Result<(), UnmountError> {
+pub fn unmount(mountpoint: &Path, lazy: bool) -> Result<(), UnmountError> {
     let (mount, socket) = control::find(mountpoint)?;
     // Asked before: afterwards the daemon may be too busy ending. One that does not answer is not waited for.
     let daemon = socket.and_then(|socket| daemon_at(&socket));
-    detach(&mount.point)?;
+    match detach(&mount.point) {
+        Err(UnmountError::Busy { path, .. }) if lazy => super::check::detach(&path)
+            .map_err(|error| UnmountError::Refused { path, reason: error.to_string() })?,
+        other => other?,
+    }
     match daemon {
         Some(pid) if !ends(pid) => Err(UnmountError::Lingering { path: mount.point, pid }),
         _ => Ok(()),
@@ -168,19 +173,25 @@ mod tests {
 
     #[test]
     fn a_busy_mount_names_its_users() {
-        assert_eq!(busy_with(0), "/mnt is busy");
-        assert_eq!(busy_with(2), "/mnt is busy: used by cat (1), cat (2)");
-        assert_eq!(busy_with(5), "/mnt is busy: used by cat (1), cat (2), cat (3) and 2 more");
+        assert_eq!(busy_with(0), "/mnt is busy; end them, or detach it with --lazy");
+        assert_eq!(
+            busy_with(2),
+            "/mnt is busy: used by cat (1), cat (2); end them, or detach it with --lazy"
+        );
+        assert_eq!(
+            busy_with(5),
+            "/mnt is busy: used by cat (1), cat (2), cat (3) and 2 more; end them, or detach it with --lazy"
+        );
     }
 
     #[test]
     fn only_our_mounts_are_unmounted() {
         assert!(matches!(
-            unmount(Path::new("/proc")),
+            unmount(Path::new("/proc"), false),
             Err(UnmountError::Place(ControlError::NotOurs { .. }))
         ));
         assert!(Path::new("/proc/self").exists());
-        assert!(unmount(Path::new("/no/such/place")).is_err());
+        assert!(unmount(Path::new("/no/such/place"), true).is_err());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Everything that is counted while the mount runs.
 
 use super::report::{Events, Opens, Prefetch, Program, Report, RequestTimes, Standing};
-use super::{Count, Latencies};
+use super::{Count, Latencies, Point};
 use crate::event::Residency;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -106,6 +106,11 @@ impl Counters {
         }
     }
 
+    /// What has been counted until now, for a line of such points.
+    pub fn point(&self, at_s: u64) -> Point {
+        Point { at_s, opens: self.opens.totals(), prefetch: self.prefetch.totals() }
+    }
+
     /// What the numbers say now, together with what is not a count.
     pub fn report(&self, standing: Standing) -> Report {
         Report {
@@ -115,6 +120,7 @@ impl Counters {
             prefetch: self.prefetch.totals(),
             invalidations: self.invalidations.get(),
             programs: self.programs(),
+            flights: Vec::new(),
             requests: self.requests(),
         }
     }

@@ -23,6 +23,8 @@ pub struct Report {
     pub invalidations: u64,
     /// Opens by program, most opens first.
     pub programs: Vec<Program>,
+    /// Files that are being brought in at this moment, below the source; not all, when they are many.
+    pub flights: Vec<String>,
     /// Requests by kind.
     pub requests: BTreeMap<String, RequestTimes>,
 }

@@ -1,5 +1,6 @@
 //! A report in words: a few sentences that say how things stand, then small tables. For people; scripts take the JSON.
 
+use super::Verdict;
 use super::report::{Opens, Prefetch, Program, Report, RequestTimes, Standing};
 use crate::config::{show_bytes, show_duration};
 use std::fmt::{self, Display, Formatter};
@@ -10,10 +11,11 @@ const MOST_ROWS: usize = 10;
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.standing)?;
+        verdict(f, &Verdict::of(self))?;
+        writeln!(f, "\n{}", self.standing.to_string().trim_end())?;
         opens(f, &self.opens)?;
         prefetch(f, self)?;
-        trouble(f, self)?;
+        changes(f, self)?;
         programs(f, &self.programs)?;
         requests(f, self)
     }
@@ -80,12 +82,9 @@ fn opens(f: &mut Formatter<'_>, opens: &Opens) -> fmt::Result {
 }
 
 fn prefetch(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    let (p, on) = (&report.prefetch, &report.standing.prefetching);
-    if !on.active {
-        writeln!(f, "Nothing is fetched ahead, because {}.", on.reason)?;
-    }
+    let p = &report.prefetch;
     if p.jobs == 0 {
-        return if on.active { writeln!(f, "Nothing has been fetched ahead yet.") } else { Ok(()) };
+        return writeln!(f, "Nothing has been fetched ahead yet.");
     }
     writeln!(
         f,
@@ -112,12 +111,15 @@ fn fate(f: &mut Formatter<'_>, p: &Prefetch) -> fmt::Result {
     writeln!(f, "  {:<12} {:>8} {:>9}", "on the way", "", show_bytes(p.in_flight_bytes))
 }
 
-/// Only what is not as it should be.
-fn trouble(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    if report.events.lost > 0 {
-        let all = report.events.seen + report.events.lost;
-        writeln!(f, "\n{} of {all} accesses were lost on the way to the predictor.", report.events.lost)?;
+fn verdict(f: &mut Formatter<'_>, verdict: &Verdict) -> fmt::Result {
+    writeln!(f, "On?     {}.\nSaved?  {}.\nCost?   {}.", verdict.on, verdict.saved, verdict.cost)?;
+    if verdict.wrong.is_empty() {
+        return writeln!(f, "Wrong?  nothing.");
     }
+    verdict.wrong.iter().try_for_each(|what| writeln!(f, "Wrong?  {what}."))
+}
+
+fn changes(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let scans = report.standing.scans;
     if scans.seen > 0 {
         writeln!(

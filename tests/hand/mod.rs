@@ -22,6 +22,12 @@ impl HandMount {
         HandMount { point: point.to_owned(), device: Some(device) }
     }
 
+    /// The device, for a daemon that is started with it.
+    #[allow(dead_code)] // as below
+    pub(crate) fn give(&mut self) -> File {
+        self.device.take().unwrap()
+    }
+
     /// As if the daemon had been killed.
     #[allow(dead_code)] // not every test that uses this file kills its mount
     pub(crate) fn die(&mut self) {

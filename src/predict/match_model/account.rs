@@ -31,6 +31,14 @@ impl MatchModel {
         Sightings { times, runs: runs.len() as u64, programs, after }
     }
 
+    pub(super) fn mark_used_by(&self, program: ProgramId, marks: &mut [bool]) {
+        for entry in self.log.entries().iter().filter(|entry| entry.by.program() == program) {
+            if let Some(mark) = marks.get_mut(entry.item.file().index()) {
+                *mark = true;
+            }
+        }
+    }
+
     pub(super) fn ahead_of(&self, file: FileId) -> Vec<(GroupId, Prediction)> {
         let followed = self.groups.iter().filter_map(|(&id, group)| Some((id, group.follower.as_ref()?)));
         let mut found: Vec<(GroupId, Prediction)> =

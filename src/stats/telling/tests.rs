@@ -44,6 +44,7 @@ fn busy() -> Report {
         },
         invalidations: 2,
         programs: vec![Program { name: "grep".into(), opens: 10, hit: 6, partial: 1, miss: 2 }],
+        flights: Vec::new(),
         requests: BTreeMap::from([
             ("lookup".into(), RequestTimes { count: 5, p50: 4.1, p99: 80.0 }),
             ("read".into(), RequestTimes { count: 20, p50: 9.0, p99: 1200.5 }),
@@ -54,6 +55,11 @@ fn busy() -> Report {
 #[test]
 fn a_busy_mount_in_words() {
     let golden = "\
+On?     yes: it learns, and fetches ahead (resident path, 64M budget).
+Saved?  6 files (6K) were in memory when they were wanted; 4 requests found theirs on the way.
+Cost?   512 fetched in vain (6%); the daemon holds 9M.
+Wrong?  1 of 100 accesses were lost on the way to the predictor.
+
 /mnt/tree mirrors /srv/tree since 1.5min (augurfs 0.1.0, process 42).
 Data path: resident, because root mounts a tree.
 Kernel passthrough: off, because opens never reach the daemon.
@@ -70,8 +76,6 @@ Fetched ahead: 8 files, 8K, by 9 jobs (budget 64M).
   wasted              1       512
   waiting             3
   on the way                  256
-
-1 of 100 accesses were lost on the way to the predictor.
 
 The source changed below the mount: 2 things were forgotten.
 
@@ -94,9 +98,13 @@ fn a_fresh_mount_in_words() {
     let golden = "The model is kept in memory only.
 
 No file has been opened yet.
-Nothing is fetched ahead, because the predictor is none.
+Nothing has been fetched ahead yet.
 ";
     assert!(text.ends_with(golden), "{text}");
+    assert!(
+        text.starts_with("On?     no: nothing is fetched ahead, because the predictor is none.\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -108,7 +116,7 @@ fn long_lists_are_cut() {
 
 #[test]
 fn the_json_shape() {
-    let golden = r#"{"version":"0.1.0","source":"/srv/tree","source_kind":"one head","mountpoint":"/mnt/tree","pid":42,"uptime_s":90,"path":{"active":"resident","reason":"root mounts a tree"},"cache":"kernel","passthrough":{"active":false,"reason":"opens never reach the daemon"},"watch":{"active":true,"reason":"the kernel reports changes"},"prefetching":{"active":true,"reason":"a predictor is at work"},"predictor":{"name":"match","files":600,"nodes":1200,"bytes":65536},"memory":{"rss_bytes":9437184,"budget_bytes":67108864},"model":{"path":"/var/lib/augurfs/x.model","saved_at":null},"scans":{"running":0,"seen":0,"accesses":0},"events":{"seen":99,"lost":1},"opens":{"total":10,"hit":6,"partial":1,"miss":2},"prefetch":{"jobs":9,"files":8,"bytes":8192,"used_bytes":6144,"late_bytes":1024,"wasted_bytes":512,"in_flight_bytes":256,"files_in_time":6,"files_late":1,"files_wasted":1,"files_waiting":3,"failed":1,"joined":4,"join_timeouts":0},"invalidations":2,"programs":[{"name":"grep","opens":10,"hit":6,"partial":1,"miss":2}],"requests":{"lookup":{"count":5,"p50":4.1,"p99":80.0},"read":{"count":20,"p50":9.0,"p99":1200.5}}}"#;
+    let golden = r#"{"version":"0.1.0","source":"/srv/tree","source_kind":"one head","mountpoint":"/mnt/tree","pid":42,"uptime_s":90,"path":{"active":"resident","reason":"root mounts a tree"},"cache":"kernel","passthrough":{"active":false,"reason":"opens never reach the daemon"},"watch":{"active":true,"reason":"the kernel reports changes"},"prefetching":{"active":true,"reason":"a predictor is at work"},"predictor":{"name":"match","files":600,"nodes":1200,"bytes":65536},"memory":{"rss_bytes":9437184,"budget_bytes":67108864},"model":{"path":"/var/lib/augurfs/x.model","saved_at":null},"scans":{"running":0,"seen":0,"accesses":0},"events":{"seen":99,"lost":1},"opens":{"total":10,"hit":6,"partial":1,"miss":2},"prefetch":{"jobs":9,"files":8,"bytes":8192,"used_bytes":6144,"late_bytes":1024,"wasted_bytes":512,"in_flight_bytes":256,"files_in_time":6,"files_late":1,"files_wasted":1,"files_waiting":3,"failed":1,"joined":4,"join_timeouts":0},"invalidations":2,"programs":[{"name":"grep","opens":10,"hit":6,"partial":1,"miss":2}],"flights":[],"requests":{"lookup":{"count":5,"p50":4.1,"p99":80.0},"read":{"count":20,"p50":9.0,"p99":1200.5}}}"#;
     assert_eq!(serde_json::to_string(&busy()).unwrap(), golden);
     assert_eq!(serde_json::from_str::<Report>(golden).unwrap(), busy());
 }

@@ -1,0 +1,57 @@
+#!/bin/sh
+# Installs augurfs, built with `cargo build --release`, below PREFIX (/usr/local); packages stage it below DESTDIR.
+# `install.sh uninstall` removes the same files again, but for /etc/augurfs.conf and what was learned.
+#
+# mount(8) looks for helpers in /sbin alone, so they go there (MOUNTDIR) whatever PREFIX is. Somebody who may not write
+# there, and stages nothing, gets what a user needs: program, manual and completions.
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+PREFIX=${PREFIX:-/usr/local}
+DESTDIR=${DESTDIR:-}
+MOUNTDIR=${MOUNTDIR:-/sbin}
+SYSCONFDIR=${SYSCONFDIR:-/etc}
+PROGRAM=${PROGRAM:-$here/../target/release/augurfs}
+root=$DESTDIR$PREFIX
+
+system=yes
+if [ -z "$DESTDIR" ] && [ ! -w "$MOUNTDIR" ]; then
+    system=no
+fi
+
+if [ "${1:-}" = uninstall ]; then
+    rm -f "$root/bin/augurfs" "$root"/share/man/man1/augurfs.1 "$root"/share/man/man1/augurfs-*.1 \
+        "$root/share/man/man8/mount.augurfs.8" "$root/share/man/man5/augurfs.conf.5" \
+        "$root/share/bash-completion/completions/augurfs" "$root/share/zsh/site-functions/_augurfs" \
+        "$root/share/fish/vendor_completions.d/augurfs.fish" "$root/lib/systemd/system/augurfs@.service"
+    rm -rf "$root/share/doc/augurfs"
+    [ $system = no ] || rm -f "$DESTDIR$MOUNTDIR/mount.augurfs" "$DESTDIR$MOUNTDIR/mount.fuse.augurfs"
+    exit 0
+fi
+
+if [ ! -x "$PROGRAM" ]; then
+    echo "install.sh: $PROGRAM is not there: build it first with 'cargo build --release'" >&2
+    exit 1
+fi
+
+put() { install -D -m "$1" "$2" "$3"; }
+
+put 755 "$PROGRAM" "$root/bin/augurfs"
+"$PROGRAM" generate man "$root/share/man"
+completions() {
+    mkdir -p "$(dirname "$2")"
+    "$PROGRAM" generate completions "$1" >"$2"
+}
+completions bash "$root/share/bash-completion/completions/augurfs"
+completions zsh "$root/share/zsh/site-functions/_augurfs"
+completions fish "$root/share/fish/vendor_completions.d/augurfs.fish"
+for example in systemd/mnt-doc.mount systemd/mnt-doc.automount autofs/auto.augurfs augurfs.conf; do
+    put 644 "$here/$example" "$root/share/doc/augurfs/examples/${example##*/}"
+done
+if [ $system = no ]; then
+    echo "install.sh: $MOUNTDIR cannot be written: without the helpers for mount(8), systemd and fstab" >&2
+    exit 0
+fi
+put 755 "$here/mount.augurfs" "$DESTDIR$MOUNTDIR/mount.augurfs"
+ln -sf mount.augurfs "$DESTDIR$MOUNTDIR/mount.fuse.augurfs"
+put 644 "$here/systemd/augurfs@.service" "$root/lib/systemd/system/augurfs@.service"
+[ -e "$DESTDIR$SYSCONFDIR/augurfs.conf" ] || put 644 "$here/augurfs.conf" "$DESTDIR$SYSCONFDIR/augurfs.conf"
