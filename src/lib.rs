@@ -19,6 +19,7 @@
 //!             predict     Pcm, Match, ... behind one trait               pure
 //!             plan        predictions -> jobs: horizon, order, budget    pure
 //!             stream      process -> stream: inheritance, program        pure
+//!             replace     who leaves a full cache: Lru, Dear, ...        pure
 //!           model           the file of what was learned                 format
 //!           event id clock config stats names device                     vocabulary; how long devices take
 //!             codec         numbers and bytes as the model file has them
@@ -73,6 +74,7 @@ pub mod model;
 pub mod names;
 pub mod plan;
 pub mod predict;
+pub mod replace;
 pub mod run;
 pub mod shelf;
 pub mod sim;

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::memory::Policy;
+use crate::replace::Policy;
 use super::run::{Figures, Settings, run};
 use super::workload::Workload;
 use crate::config::Scope;

@@ -7,7 +7,8 @@
 use std::collections::HashSet;
 
 use super::layout::{block_span, data_span, inode_block};
-use super::memory::{Memory, Policy};
+use super::memory::Memory;
+use crate::replace::Policy;
 use super::workload::Workload;
 use crate::device::Span;
 use crate::event::Facts;

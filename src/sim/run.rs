@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::account::Tally;
 use super::driver::Script;
 use super::machine::Machine;
-use super::memory::Policy;
+use crate::replace::Policy;
 use super::workload::Workload;
 use crate::config::Scope;
 use crate::device::{Kind, Nanos};
