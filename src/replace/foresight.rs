@@ -1,17 +1,18 @@
 //! The default: whoever will be used again the latest leaves, as far as can be foreseen.
 //!
-//! Each program's pattern (see `detector`) says how the next use of its blocks is foreseen, in references of all programs:
-//! - looping and sequential: after as long as between the last two uses; a block that was used once will not be used
-//!   again for long;
-//! - probabilistic: after as long as passes between its uses on the average;
-//! - clustered: after as long as has passed since its last use;
-//! - undecided: as looping, where a block was used before, else as clustered.
+//! Each program's pattern (see `detector`) says which of its blocks it gives up, and when that one would be used again,
+//! counted in references of all programs:
+//! - sequential: the most recently used one; never again;
+//! - looping: the most recently used one; after a lap, which is as long as the last one was;
+//! - probabilistic: the least frequently used one; after as long as passes between its uses on the average;
+//! - clustered: the least recently used one; after as long as has passed since;
+//! - undecided: the one that is farthest from its next use, if what was used twice is used a third time after as long,
+//!   and all others are used as if clustered.
 //!
-//! What is overdue is foreseen like a clustered one. So DEAR's four ways to choose within a program follow, and programs
-//! are compared in the same terms: each keeps what saves most references. What was fetched ahead is kept until it is used,
-//! but no longer than a full cache of references.
+//! Within a program these are DEAR's choices; programs are compared by the times, so that each keeps what saves most
+//! references. What was fetched ahead is kept until it is used, but for no more than a full cache of references.
 //!
-//! What must stay true: a block is in one program's orders only, and in `ahead` or in the three others.
+//! What must stay true: a block is in one program's orders only: in `ahead`, or in the others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -21,7 +22,7 @@ use super::history::History;
 use super::{Arrival, Block, Replacement, Turn};
 use crate::id::{IdMap, ProgramId};
 
-/// Later than any time that is foreseen from a past.
+/// Stands for never: later than any time that is foreseen from a past.
 const FAR: u64 = 1 << 40;
 /// A lap takes this part longer than the last one before it is overdue: other programs' references come in between.
 const SLACK: u64 = 8;
@@ -40,11 +41,13 @@ pub(super) struct Foresight {
 struct Program {
     detector: Detector,
     began: u64,
+    /// How long after the use before it the latest repeated use came.
+    lap: u64,
     /// By the last use.
     recency: BTreeMap<u64, Block>,
     /// By the number of uses, then by the last one.
     frequency: BTreeSet<(u32, u64, Block)>,
-    /// By the next use; what was used once comes after all others, the latest last.
+    /// What was used before, by the next use.
     due: BTreeSet<(u64, Block)>,
     /// By arrival.
     ahead: BTreeMap<u64, Block>,
@@ -56,14 +59,8 @@ struct Held {
     arrival: Arrival,
     last: u64,
     count: u32,
-    due: u64,
-}
-
-impl Held {
-    /// How long until its next use, going by how long ago its last one is and how long ago the one before was.
-    fn distance(&self, now: u64) -> u64 {
-        if self.due < now || self.due - self.last >= FAR { now - self.last } else { self.due - now }
-    }
+    /// When it is to be used again; `None` when it was used once.
+    due: Option<u64>,
 }
 
 impl Foresight {
@@ -86,6 +83,7 @@ impl Foresight {
         self.programs.entry(owner).or_insert_with(|| Program {
             detector: Detector::new(rules, period, sublists, room),
             began,
+            lap: 0,
             recency: BTreeMap::new(),
             frequency: BTreeSet::new(),
             due: BTreeSet::new(),
@@ -98,15 +96,16 @@ impl Foresight {
         self.now += 1;
         let now = self.now;
         let gap = self.history.note(block, now).map(|past| now - past.last);
-        let due = gap.map_or(now + FAR, |gap| now + gap + gap / SLACK);
+        let due = gap.map(|gap| now + gap + gap / SLACK);
         let program = self.program(owner);
+        program.lap = gap.unwrap_or(program.lap);
         let from = program.detector.pattern();
         program.detector.refer(block);
         let (to, at) = (program.detector.pattern(), program.detector.references());
         let count = program.detector.count(block);
         program.recency.insert(now, block);
         program.frequency.insert((count, now, block));
-        program.due.insert((due, block));
+        due.map(|due| program.due.insert((due, block)));
         self.held.insert(block, Held { owner, arrival: Arrival::Demand, last: now, count, due });
         if from != to {
             self.turns.push_back(Turn { owner, from, to, at });
@@ -119,7 +118,7 @@ impl Foresight {
         self.now += 1;
         let now = self.now;
         self.program(owner).ahead.insert(now, block);
-        let held = Held { owner, arrival: Arrival::Ahead, last: now, count: 0, due: now };
+        let held = Held { owner, arrival: Arrival::Ahead, last: now, count: 0, due: None };
         self.held.insert(block, held);
     }
 
@@ -133,7 +132,7 @@ impl Foresight {
                 Arrival::Demand => {
                     program.recency.remove(&held.last);
                     program.frequency.remove(&(held.count, held.last, block));
-                    program.due.remove(&(held.due, block));
+                    held.due.map(|due| program.due.remove(&(due, block)));
                 }
             }
         }
@@ -142,34 +141,55 @@ impl Foresight {
 
     /// What the program would give up, with the distance of its next use.
     fn candidate(&self, program: &Program) -> Option<(u64, Block)> {
-        let other = |block: &Block| Some(*block) != self.newest;
-        let late = |block: Block| self.held.get(&block).map(|held| (held.distance(self.now), block));
-        let oldest = program.recency.values().copied().find(other).and_then(late);
-        let farthest = |limit: u64| {
-            let due = program.due.range(..(limit, Block(0))).rev().find(|(_, block)| other(block));
-            due.filter(|&&(due, _)| due >= self.now).map(|&(due, block)| (due - self.now, block))
-        };
         let used = match program.detector.pattern() {
-            Pattern::Sequential | Pattern::Looping => oldest.max(farthest(u64::MAX)),
-            Pattern::Undecided => oldest.max(farthest(FAR + self.now)),
-            Pattern::Clustered => oldest.map(|(_, block)| (self.age(block), block)),
+            Pattern::Clustered => self.oldest(program),
             Pattern::Probabilistic => {
-                let rare = program.frequency.iter().find(|(.., block)| other(block));
+                let rare = program.frequency.iter().find(|(.., block)| self.is_older(block));
                 rare.map(|&(count, _, block)| ((self.now - program.began) / u64::from(count.max(1)), block))
+            }
+            Pattern::Undecided => self.farthest(program).max(self.overdue(program)),
+            Pattern::Looping => self.latest(program).map(|(age, block)| (age.max(program.lap), block)),
+            // Of several the one with the most blocks.
+            Pattern::Sequential => {
+                self.latest(program).map(|(_, block)| (FAR + program.recency.len() as u64, block))
             }
         };
         used.max(self.unused(program))
     }
 
-    /// What was fetched ahead: for a while it goes after everything else, then before.
-    fn unused(&self, program: &Program) -> Option<(u64, Block)> {
-        let (&since, &block) = program.ahead.iter().find(|&(_, block)| Some(*block) != self.newest)?;
-        let expired = self.now - since > self.room as u64;
-        Some((if expired { 2 * FAR } else { 0 }, block))
+    fn is_older(&self, block: &Block) -> bool {
+        Some(*block) != self.newest
     }
 
-    fn age(&self, block: Block) -> u64 {
-        self.held.get(&block).map_or(0, |held| self.now - held.last)
+    /// The block used least recently, with its age.
+    fn oldest(&self, program: &Program) -> Option<(u64, Block)> {
+        let oldest = program.recency.iter().find(|(_, block)| self.is_older(block));
+        oldest.map(|(&last, &block)| (self.now - last, block))
+    }
+
+    /// The same, if it should have been used again, or nobody knows when.
+    fn overdue(&self, program: &Program) -> Option<(u64, Block)> {
+        let late = |held: &Held| held.due.is_none_or(|due| due < self.now);
+        self.oldest(program).filter(|(_, block)| self.held.get(block).is_some_and(late))
+    }
+
+    /// The block whose next use is the last, if it is still to come.
+    fn farthest(&self, program: &Program) -> Option<(u64, Block)> {
+        let &(due, block) = program.due.iter().rev().find(|(_, block)| self.is_older(block))?;
+        due.checked_sub(self.now).map(|distance| (distance, block))
+    }
+
+    /// The block used most recently, with its age.
+    fn latest(&self, program: &Program) -> Option<(u64, Block)> {
+        let latest = program.recency.iter().rev().find(|(_, block)| self.is_older(block));
+        latest.map(|(&last, &block)| (self.now - last, block))
+    }
+
+    /// What was fetched ahead: for a while it goes after everything else, then before.
+    fn unused(&self, program: &Program) -> Option<(u64, Block)> {
+        let (&since, &block) = program.ahead.iter().find(|(_, block)| self.is_older(block))?;
+        let expired = self.now - since > self.room as u64;
+        Some((if expired { 2 * FAR } else { 0 }, block))
     }
 }
 
