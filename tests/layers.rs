@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["fuse"],
     &["mirror"],
     &["shelf"],
-    &["live", "sim"],
+    &["live", "sim", "cache"],
     &["trace"],
     &["engine"],
     &["predict", "plan", "stream", "replace"],
