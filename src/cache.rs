@@ -19,7 +19,7 @@ use crate::replace::{Arrival, Policy};
 mod figures;
 mod shelf;
 
-pub use figures::{CacheFigures, OwnerPattern, PatternTurn};
+pub use figures::{CacheFigures, OwnerPattern};
 use shelf::{Look, Shelf};
 
 /// Most bytes that are read at once for one miss: what the kernel asks for at most, by default.

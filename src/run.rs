@@ -10,6 +10,7 @@ mod error;
 pub mod guardian;
 mod keeping;
 mod mounted;
+mod own_cache;
 mod path;
 mod presence;
 mod recording;
@@ -23,6 +24,7 @@ pub use error::MountError;
 
 use crate::config::Config;
 use crate::predict::PredictorChoice;
+use crate::replace::Policy;
 use daemon::Readiness;
 use service::Service;
 
@@ -30,11 +32,16 @@ use service::Service;
 ///
 /// # Errors
 /// The mount did not come about, or did not end as it should. Nothing is left mounted then.
-pub fn mount(config: Config, predictor: PredictorChoice, ready: Readiness) -> Result<(), MountError> {
+pub fn mount(
+    config: Config,
+    predictor: PredictorChoice,
+    policy: Policy,
+    ready: Readiness,
+) -> Result<(), MountError> {
     let mut config = config;
     config.model = keeping::model_for(config.model.take(), predictor);
     check::rights(&config)?;
-    let service = Service::start(config, predictor)?;
+    let service = Service::start(config, predictor, policy)?;
     match ready.ready() {
         Ok(()) => service.serve().map_err(MountError::Ended),
         Err(error) => {

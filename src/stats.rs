@@ -8,6 +8,7 @@ mod counters;
 mod explanation;
 mod latency;
 mod operation;
+mod own;
 mod report;
 mod telling;
 
@@ -16,6 +17,7 @@ pub use counters::{Counters, EventCounts, OpenCounts, PrefetchCounts};
 pub use explanation::{Expected, Explanation, Uses};
 pub use latency::Latencies;
 pub use operation::Operation;
+pub use own::{OwnCacheReport, ProgramPattern};
 pub use report::{
     Choice, Events, Footprint, Memory, ModelFile, Opens, Prefetch, Program, Report, RequestTimes, Scans,
     Standing,

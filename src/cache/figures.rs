@@ -18,9 +18,6 @@ pub struct OwnerPattern {
     pub pattern: Pattern,
 }
 
-/// A pattern that was found to be another one.
-pub type PatternTurn = Turn;
-
 /// The cache's counts and its standing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheFigures {
@@ -53,7 +50,7 @@ pub struct CacheFigures {
     /// The programs' patterns, where the policy looks at them.
     pub patterns: Vec<OwnerPattern>,
     /// The last changes of patterns, the oldest first.
-    pub turns: Vec<PatternTurn>,
+    pub turns: Vec<Turn>,
 }
 
 /// The counts alone.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::own_cache;
 use super::path::ChosenPath;
 use super::watching::WatchStanding;
 use crate::codec::text::from_text;
@@ -11,6 +12,7 @@ use crate::engine::Snapshot;
 use crate::fuse::Passthrough;
 use crate::live::control::Response;
 use crate::live::{Live, Ways};
+use crate::mirror::Mirror;
 use crate::stats::{Choice, Counters, Footprint, Memory, ModelFile, Report, Scans, Standing};
 use crate::sys::process;
 
@@ -27,6 +29,7 @@ pub(super) struct Reporter {
     watch: WatchStanding,
     live: Arc<Live>,
     counters: Arc<Counters>,
+    mirror: Arc<Mirror>,
     since: Instant,
 }
 
@@ -38,8 +41,10 @@ impl Reporter {
         watch: WatchStanding,
         live: Arc<Live>,
         counters: Arc<Counters>,
+        mirror: Arc<Mirror>,
     ) -> Self {
-        Reporter { config: config.clone(), chosen, passthrough, watch, live, counters, since: Instant::now() }
+        let (config, since) = (config.clone(), Instant::now());
+        Reporter { config, chosen, passthrough, watch, live, counters, mirror, since }
     }
 
     /// The present standing and counts.
@@ -74,6 +79,7 @@ impl Reporter {
     }
 
     fn standing(&self, snapshot: &Snapshot) -> Standing {
+        let own_cache = self.mirror.own_cache().map(|figures| own_cache::report(&figures, &self.live));
         Standing {
             version: env!("CARGO_PKG_VERSION").into(),
             source: self.config.source.display().to_string(),
@@ -82,7 +88,8 @@ impl Reporter {
             pid: std::process::id(),
             uptime_s: self.since.elapsed().as_secs(),
             path: path(&self.chosen, self.passthrough.is_active()),
-            cache: "kernel".into(),
+            cache: if own_cache.is_some() { "own" } else { "kernel" }.into(),
+            own_cache,
             passthrough: passthrough(self.config.path, self.chosen.path, self.passthrough.is_active()),
             watch: self.watch.choice(),
             prefetching: self.prefetching(),

@@ -25,7 +25,7 @@ use super::recording;
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
 use super::watching::watch_changes;
-use super::{MountError, presence};
+use super::{MountError, own_cache, presence};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
 use crate::fuse::Session;
@@ -34,8 +34,8 @@ use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
 use crate::model::ModelLock;
 use crate::predict::PredictorChoice;
+use crate::replace::Policy;
 use crate::stats::Counters;
-use crate::sys::memory;
 
 /// Everything that waits for others at the end has this long together. Service managers kill after ten seconds and more.
 const TEARDOWN: Duration = Duration::from_secs(8);
@@ -74,7 +74,11 @@ impl Service {
     ///
     /// # Errors
     /// What made a mount impossible; nothing is left of it.
-    pub(super) fn start(config: Config, predictor: PredictorChoice) -> Result<Self, MountError> {
+    pub(super) fn start(
+        config: Config,
+        predictor: PredictorChoice,
+        policy: Policy,
+    ) -> Result<Self, MountError> {
         let (to_wishes, wishes) = bounded(8);
         let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
         let (model, lock) = lock_model(config.model.as_deref());
@@ -83,7 +87,7 @@ impl Service {
         // What the source refuses at an open, the mount has to refuse there too.
         config.read_only |= is_read_only(&source);
         let below = Arc::new(open_mountpoint(&config)?);
-        let chosen = choose(config.path, &Allowance::at(&config.mountpoint));
+        let chosen = choose(config.path, &Allowance::at(&config.mountpoint, config.own_cache));
         if config.path != DataPath::Auto && config.path != chosen.path {
             log::warn!(
                 "path={} cannot be had, {} is taken: {}",
@@ -101,7 +105,7 @@ impl Service {
             settings: Settings {
                 predictor,
                 scope: config.stream,
-                budget: config.budget.unwrap_or_else(memory::default_budget),
+                budget: own_cache::budget(&config),
             },
             memory: config.model_size,
             join_wait: config.join_wait,
@@ -112,7 +116,10 @@ impl Service {
         .map_err(MountError::Session)?;
         let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout, !config.atime)
             .map_err(|error| MountError::Session(error.into()))?;
-        let mirror = Arc::new(mirror);
+        let mirror = Arc::new(match own_cache::settings(&config, policy) {
+            Some(settings) => mirror.with_own_cache(settings),
+            None => mirror,
+        });
         let session = Session::mount(mirror.clone(), &config, chosen.path, counters.clone())
             .map_err(MountError::Session)?;
         // From here on an error takes the mount away again.
@@ -264,10 +271,12 @@ impl Started {
         presence::watch(device, to_gone).map_err(MountError::Session)?;
         if chosen.path == DataPath::Resident {
             attach(&config, &mirror, &live);
+        } else if config.own_cache {
+            own_cache::attach(&config, &mirror, &live);
         }
         let place = config.mountpoint.display();
         log::info!("{place} is mounted, path {}: {}", chosen.path.as_str(), chosen.reason);
-        let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters);
+        let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters, mirror.clone());
         let control = listen(device, reporter, live.clone());
         Ok(Service {
             config,

@@ -11,6 +11,7 @@ const MOST_ROWS: usize = 10;
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.standing)?;
+        super::own::tell(f, self.standing.own_cache.as_ref())?;
         opens(f, &self.opens)?;
         prefetch(f, self)?;
         trouble(f, self)?;
