@@ -190,12 +190,7 @@ impl<V: Copy + Eq> OwnCache<V> {
     }
 
     /// The bytes wanted, out of their blocks; they end where a block is shorter than the file was said to be.
-    fn assemble(
-        &self,
-        wanted: &Wanted<V>,
-        blocks: std::ops::Range<u32>,
-        found: &[Arc<[u8]>],
-    ) -> Vec<u8> {
+    fn assemble(&self, wanted: &Wanted<V>, blocks: std::ops::Range<u32>, found: &[Arc<[u8]>]) -> Vec<u8> {
         let size = self.settings.block_size as usize;
         let mut out = Vec::with_capacity(wanted.len.min(blocks.len() * size));
         for (index, block) in blocks.zip(found) {

@@ -3,6 +3,7 @@
 //! Whatever goes wrong is one sentence on standard error, `augurfs: what went wrong: reason`, and an exit code: 0 done, 1 failed,
 //! 2 not understood, 32 not mounted (what mount(8) expects).
 
+mod blocks;
 mod commands;
 mod explain;
 mod model;
@@ -56,6 +57,7 @@ fn obey(words: Words) -> anyhow::Result<u8> {
         Some(Command::Model(command)) => model::run(&command),
         Some(Command::Demo) => commands::demo(),
         Some(Command::Simulate(simulation)) => simulate::simulate(&simulation),
+        Some(Command::Blocks(words)) => blocks::compare_policies(&words),
     }
 }
 

@@ -58,7 +58,9 @@ fn a_loop_longer_than_the_cache_is_found_and_told() {
     assert!(patterns.iter().any(|of| of["name"] == "cat" && of["pattern"] == "looping"), "{patterns:?}");
     let changes = stats["own_cache"]["changes"].as_array().unwrap();
     assert!(
-        changes.iter().any(|change| change.as_str().unwrap().starts_with("cat: sequential -> looping at reference")),
+        changes
+            .iter()
+            .any(|change| change.as_str().unwrap().starts_with("cat: sequential -> looping at reference")),
         "{changes:?}"
     );
     let references = 5 * 4_000_000_u64.div_ceil(4096);
@@ -105,12 +107,32 @@ fn what_is_learned_is_fetched_into_the_own_cache() {
 /// What happens to the two files.
 #[derive(Clone, Debug)]
 enum Deed {
-    Read { file: usize, at: u64, len: usize },
-    Write { file: usize, at: u64, len: usize, below: bool },
-    Truncate { file: usize, size: u64, below: bool },
-    Append { file: usize, len: usize },
+    Read {
+        file: usize,
+        at: u64,
+        len: usize,
+    },
+    Write {
+        file: usize,
+        at: u64,
+        len: usize,
+        below: bool,
+    },
+    Truncate {
+        file: usize,
+        size: u64,
+        below: bool,
+    },
+    Append {
+        file: usize,
+        len: usize,
+    },
     /// Another file takes the place of this one.
-    Replace { file: usize, len: usize, below: bool },
+    Replace {
+        file: usize,
+        len: usize,
+        below: bool,
+    },
     Swap,
 }
 

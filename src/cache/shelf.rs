@@ -14,9 +14,9 @@ use crate::replace::{Arrival, Block, Replacement};
 
 /// Files whose numbers are remembered, with or without blocks: more than a large tree's working set.
 const FILES: usize = 1 << 16;
-/// What a table and an allocation cost for each block besides the policy's share: key and slot, the counts and the
-/// rounding of the allocation, and the index in the file's set.
-const PER_BLOCK: usize = size_of::<(Block, Slot)>() * 8 / 7 + 32 + 8;
+/// What a block costs besides its bytes, its slot and the policy's share: the counts and the rounding of its allocation,
+/// and its number in the file's list.
+const PER_BLOCK: usize = 32 + 8;
 
 /// What is to be done about a block.
 pub(super) enum Look {
@@ -47,8 +47,8 @@ pub(super) struct Shelf<V> {
     settings: CacheSettings,
     policy: Box<dyn Replacement>,
     files: LruCache<u64, File<V>>,
-    /// Whose blocks these are.
-    names: IdMap<Block, u64>,
+    /// The files by their numbers in blocks.
+    names: IdMap<u32, u64>,
     slots: IdMap<Block, Slot>,
     held: u64,
     numbers: u32,
@@ -91,13 +91,14 @@ impl<V: Copy + Eq> Shelf<V> {
                 self.numbers
             }
         };
+        self.names.insert(number, name);
         self.files.put(name, File { number, version, blocks: Vec::new() });
         if self.files.len() > FILES
             && let Some((oldest, _)) = self.files.peek_lru()
         {
             let oldest = *oldest;
             self.let_go(oldest);
-            self.files.pop(&oldest);
+            self.files.pop(&oldest).map(|file| self.names.remove(&file.number));
         }
         number
     }
@@ -137,7 +138,6 @@ impl<V: Copy + Eq> Shelf<V> {
         for index in index..index + count {
             let block = Block::of(number, index);
             self.slots.insert(block, Slot::Coming { ticket });
-            self.names.insert(block, wanted.file);
         }
         if let Some(file) = self.files.get_mut(&wanted.file) {
             file.blocks.extend(index..index + count);
@@ -197,7 +197,7 @@ impl<V: Copy + Eq> Shelf<V> {
             let Some(victim) = self.policy.evict() else { return };
             self.counts.evictions += 1;
             self.drop_slot(victim);
-            let file = self.names.remove(&victim).and_then(|name| self.files.peek_mut(&name));
+            let file = self.names.get(&victim.file()).and_then(|name| self.files.peek_mut(name));
             if let Some(file) = file
                 && let Some(place) = file.blocks.iter().rposition(|&index| index == victim.index())
             {
@@ -220,7 +220,6 @@ impl<V: Copy + Eq> Shelf<V> {
             let block = Block::of(file.number, index);
             if matches!(self.slots.get(&block), Some(Slot::Coming { ticket: ours }) if *ours == ticket) {
                 self.slots.remove(&block);
-                self.names.remove(&block);
                 file.blocks.retain(|&other| other != index);
             }
         }
@@ -236,7 +235,6 @@ impl<V: Copy + Eq> Shelf<V> {
                 self.policy.remove(block);
                 self.counts.invalidated += 1;
             }
-            self.names.remove(&block);
             self.drop_slot(block);
         }
     }
@@ -266,7 +264,6 @@ impl<V: Copy + Eq> Shelf<V> {
                     self.policy.remove(block);
                     self.counts.invalidated += 1;
                 }
-                self.names.remove(&block);
                 self.drop_slot(block);
                 continue;
             }
@@ -289,8 +286,9 @@ impl<V: Copy + Eq> Shelf<V> {
 
     pub(super) fn figures(&self) -> CacheFigures {
         let bookkeeping = self.policy.bytes()
-            + self.slots.capacity() * PER_BLOCK
-            + self.names.capacity() * (size_of::<(Block, u64)>() + 1)
+            + self.slots.len() * PER_BLOCK
+            + self.slots.capacity() * (size_of::<(Block, Slot)>() + 1) * 8 / 7
+            + self.names.capacity() * (size_of::<(u32, u64)>() + 1)
             + self.files.len() * (size_of::<(u64, File<V>)>() + 24);
         figures::figures(self.settings, &self.counts, self.policy.as_ref(), self.held, bookkeeping as u64)
     }

@@ -12,15 +12,7 @@ fn settings(policy: &str, blocks: u64) -> CacheSettings {
 }
 
 fn wanted(version: u64, size: usize, offset: u64, len: usize) -> Wanted<u64> {
-    Wanted {
-        file: 7,
-        version,
-        size: size as u64,
-        owner: ProgramId(0),
-        arrival: Arrival::Demand,
-        offset,
-        len,
-    }
+    Wanted { file: 7, version, size: size as u64, owner: ProgramId(0), arrival: Arrival::Demand, offset, len }
 }
 
 fn source(content: &[u8]) -> impl FnMut(u64, usize) -> Result<Vec<u8>, ()> {
@@ -108,7 +100,8 @@ fn whoever_waits_for_a_read_that_fails_reads_for_itself() {
 fn a_panic_while_reading_keeps_nobody_waiting() {
     let cache = OwnCache::new(settings("lru", 8));
     let all = wanted(1, 16, 0, 16);
-    let read = std::panic::AssertUnwindSafe(|| cache.read(&all, |_, _| -> Result<_, ()> { panic!("on purpose") }));
+    let read =
+        std::panic::AssertUnwindSafe(|| cache.read(&all, |_, _| -> Result<_, ()> { panic!("on purpose") }));
     assert!(std::panic::catch_unwind(read).is_err());
     assert_eq!(cache.read(&all, source(&[9; 16])).unwrap(), [9; 16]);
 }

@@ -64,6 +64,8 @@ pub(super) enum Command {
     /// Show, check, export, import, merge and prune files of what was learned
     #[command(subcommand)]
     Model(ModelCommand),
+    /// Compare who leaves a full cache, on traces of blocks: misses by policy and size of the cache
+    Blocks(super::blocks::Blocks),
     /// Show in under a minute what augurfs does, on a small tree on a slow device made for the purpose
     Demo,
 }

@@ -162,8 +162,7 @@ impl Mirror {
         // A handle may have been opened for appending, and the request not mean it any more.
         let place = if append { ReadWriteFlags::APPEND } else { ReadWriteFlags::empty() };
         let at = (!append).then_some(offset);
-        let written =
-            self.writing(&inode, &file, at, data, || write_all(&file, offset, data, place))?;
+        let written = self.writing(&inode, &file, at, data, || write_all(&file, offset, data, place))?;
         self.note(who, &inode, Op::Write, Residency::Unknown);
         let end = offset + written as u64;
         if append && !stat_fd(&file).is_ok_and(|stat| stat.stx_size == end) {

@@ -134,7 +134,8 @@ impl Dear {
         let blocks = |(&owner, program): (&ProgramId, &Program)| {
             (program.recency.len() - usize::from(newest == Some(owner)), owner)
         };
-        let sequential = |(_, program): &(&ProgramId, &Program)| program.detector.pattern() == Pattern::Sequential;
+        let sequential =
+            |(_, program): &(&ProgramId, &Program)| program.detector.pattern() == Pattern::Sequential;
         let most = self.programs.iter().filter(sequential).map(blocks).max();
         most.filter(|&(count, _)| count > 0).map(|(_, owner)| owner)
     }
@@ -168,7 +169,6 @@ impl Dear {
     }
 }
 
-
 impl Replacement for Dear {
     fn insert(&mut self, block: Block, owner: ProgramId, arrival: Arrival) {
         let count = match arrival {
@@ -191,7 +191,8 @@ impl Replacement for Dear {
     }
 
     fn evict(&mut self) -> Option<Block> {
-        let oldest = *self.order.values().find(|&&block| Some(block) != self.newest).or(self.newest.as_ref())?;
+        let oldest =
+            *self.order.values().find(|&&block| Some(block) != self.newest).or(self.newest.as_ref())?;
         let victim = match self.sequential() {
             Some(owner) => self.choice(owner),
             None => {

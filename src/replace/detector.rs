@@ -11,7 +11,7 @@
 use std::fmt;
 
 use super::Block;
-use super::history::History;
+use super::history::{History, Past};
 
 mod rank;
 mod strict;
@@ -76,7 +76,9 @@ pub struct Detector {
     rules: Rules,
     period: u64,
     sublists: usize,
-    now: u64,
+    references: u64,
+    /// When the period under way began.
+    start: u64,
     history: History,
     /// Blocks of the period under way, in the order of their first references.
     seen: Vec<Seen>,
@@ -94,7 +96,8 @@ impl Detector {
             rules,
             period: period.into(),
             sublists: sublists.into(),
-            now: 0,
+            references: 0,
+            start: 0,
             history: History::new(room.max(period as usize)),
             seen: Vec::new(),
             pattern: Pattern::Undecided,
@@ -103,22 +106,31 @@ impl Detector {
 
     /// Notes a reference. When it ends a period other than the first, what that one looked like comes back.
     pub fn refer(&mut self, block: Block) -> Option<Pattern> {
-        let start = self.now - self.now % self.period;
-        let before = self.history.note(block, self.now);
-        self.now += 1;
-        if before.is_none_or(|past| past.last < start) {
-            let past = before.map(|past| (start - past.last, past.count));
-            self.seen.push(Seen { past, forward: self.now - start });
+        self.refer_at(block, self.references).1
+    }
+
+    /// The same at a time by any clock that goes on with each reference: the order of distances, which is all that
+    /// counts, is the same by each. The block's past comes back too.
+    pub(super) fn refer_at(&mut self, block: Block, now: u64) -> (Option<Past>, Option<Pattern>) {
+        let place = self.references % self.period;
+        if place == 0 {
+            self.start = now;
         }
-        if self.now % self.period != 0 {
-            return None;
+        self.references += 1;
+        let before = self.history.note(block, now);
+        if before.is_none_or(|past| past.last < self.start) {
+            let past = before.map(|past| (self.start - past.last, past.count));
+            self.seen.push(Seen { past, forward: place + 1 });
         }
-        let verdict = (start > 0).then(|| self.judge());
+        if place + 1 < self.period {
+            return (before, None);
+        }
+        let verdict = (self.references > self.period).then(|| self.judge());
         self.seen.clear();
         if let Some(found) = verdict.filter(|&found| found != Pattern::Undecided) {
             self.pattern = found;
         }
-        verdict
+        (before, verdict)
     }
 
     /// The pattern that was found last.
@@ -128,7 +140,7 @@ impl Detector {
 
     /// References so far.
     pub fn references(&self) -> u64 {
-        self.now
+        self.references
     }
 
     /// How often a block was referred to, as far as that is remembered.

@@ -18,7 +18,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::dear::{DearParameters, MEMORY, TURNS};
 use super::detector::{Detector, Pattern};
-use super::history::History;
 use super::{Arrival, Block, Replacement, Turn};
 use crate::id::{IdMap, ProgramId};
 
@@ -30,7 +29,6 @@ const SLACK: u64 = 8;
 /// See the module's head.
 pub(super) struct Foresight {
     room: usize,
-    history: History,
     programs: BTreeMap<ProgramId, Program>,
     held: IdMap<Block, Held>,
     now: u64,
@@ -68,7 +66,6 @@ impl Foresight {
     pub(super) fn new(room: usize) -> Self {
         Foresight {
             room,
-            history: History::new(room.saturating_mul(MEMORY)),
             programs: BTreeMap::new(),
             held: IdMap::default(),
             now: 0,
@@ -95,12 +92,11 @@ impl Foresight {
     fn enter(&mut self, block: Block, owner: ProgramId) {
         self.now += 1;
         let now = self.now;
-        let gap = self.history.note(block, now).map(|past| now - past.last);
-        let due = gap.map(|gap| now + gap + gap / SLACK);
         let program = self.program(owner);
-        program.lap = gap.unwrap_or(program.lap);
         let from = program.detector.pattern();
-        program.detector.refer(block);
+        let gap = program.detector.refer_at(block, now).0.map(|past| now - past.last);
+        let due = gap.map(|gap| now + gap + gap / SLACK);
+        program.lap = gap.unwrap_or(program.lap);
         let (to, at) = (program.detector.pattern(), program.detector.references());
         let count = program.detector.count(block);
         program.recency.insert(now, block);
@@ -224,7 +220,7 @@ impl Replacement for Foresight {
         let trees = 3 * size_of::<(u64, Block)>() + size_of::<u64>();
         let table = self.held.capacity() * (size_of::<(Block, Held)>() + 1) * 8 / 7;
         let detectors: usize = self.programs.values().map(|program| program.detector.bytes()).sum();
-        self.held.len() * trees * 3 / 2 + table + detectors + self.history.bytes()
+        self.held.len() * trees * 3 / 2 + table + detectors
     }
 
     fn patterns(&self) -> Vec<(ProgramId, Pattern)> {

@@ -36,10 +36,10 @@ pub(super) fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
 
 /// The cache's figures as a report has them, with the programs' names.
 pub(super) fn report(figures: &CacheFigures, live: &Live) -> OwnCacheReport {
-    let patterns = figures.patterns.iter().map(|of| ProgramPattern {
-        name: live.program_name(of.owner),
-        pattern: of.pattern.to_string(),
-    });
+    let patterns = figures
+        .patterns
+        .iter()
+        .map(|of| ProgramPattern { name: live.program_name(of.owner), pattern: of.pattern.to_string() });
     let change = |turn: &crate::replace::Turn| {
         let name = live.program_name(turn.owner);
         format!("{name}: {} -> {} at reference {}", turn.from, turn.to, turn.at)

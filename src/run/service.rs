@@ -102,11 +102,7 @@ impl Service {
             source: source.clone(),
             names: Arc::clone(&names),
             model,
-            settings: Settings {
-                predictor,
-                scope: config.stream,
-                budget: own_cache::budget(&config),
-            },
+            settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(&config) },
             memory: config.model_size,
             join_wait: config.join_wait,
             save_interval: config.save_interval,
@@ -276,7 +272,8 @@ impl Started {
         }
         let place = config.mountpoint.display();
         log::info!("{place} is mounted, path {}: {}", chosen.path.as_str(), chosen.reason);
-        let reporter = Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters, mirror.clone());
+        let reporter =
+            Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters, mirror.clone());
         let control = listen(device, reporter, live.clone());
         Ok(Service {
             config,

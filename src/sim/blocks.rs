@@ -15,7 +15,7 @@ mod compare;
 mod shapes;
 
 pub use compare::{Comparison, Limit, compare, periods};
-pub use shapes::{BLOCK_SHAPES, BlockRecipe};
+pub use shapes::{BLOCK_SHAPES, BlockRecipe, BlockRecipeError, BlockShape};
 
 /// Bytes of a block: those of the published measurements.
 pub const BLOCK_SIZE: u64 = 8 << 10;

@@ -49,6 +49,7 @@ pub struct Standing {
     /// Whose page cache holds the data.
     pub cache: String,
     /// Our own page cache, where it is ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub own_cache: Option<OwnCacheReport>,
     /// Whether data goes straight to the source's files.
     pub passthrough: Choice<bool>,

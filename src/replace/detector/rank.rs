@@ -14,8 +14,7 @@ const FAINT: f64 = 0.15;
 
 /// What a period looks like.
 pub(super) fn judge(seen: &[Seen]) -> Pattern {
-    let old: Vec<_> =
-        seen.iter().filter_map(|block| block.past.map(|past| (past, block.forward))).collect();
+    let old: Vec<_> = seen.iter().filter_map(|block| block.past.map(|past| (past, block.forward))).collect();
     if old.len() as f64 <= OLD_IN_A_SCAN * seen.len() as f64 {
         return Pattern::Sequential;
     }

@@ -5,8 +5,7 @@ use super::{Pattern, Seen};
 
 /// What a period looks like.
 pub(super) fn judge(seen: &[Seen], sublists: usize) -> Pattern {
-    let old: Vec<_> =
-        seen.iter().filter_map(|block| block.past.map(|past| (past, block.forward))).collect();
+    let old: Vec<_> = seen.iter().filter_map(|block| block.past.map(|past| (past, block.forward))).collect();
     if seen.len() >= sublists && old.is_empty() {
         return Pattern::Sequential;
     }

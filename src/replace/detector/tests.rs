@@ -30,8 +30,7 @@ impl Twister {
             }
         }
         for _ in 0..623 {
-            state[i] =
-                (state[i] ^ mix(state[i - 1]).wrapping_mul(1_566_083_941)).wrapping_sub(i as u32);
+            state[i] = (state[i] ^ mix(state[i - 1]).wrapping_mul(1_566_083_941)).wrapping_sub(i as u32);
             i += 1;
             if i == 624 {
                 state[0] = state[623];

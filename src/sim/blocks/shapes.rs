@@ -26,12 +26,7 @@ pub struct BlockShape {
     write: fn(&mut Pen, u32),
 }
 
-const fn shape(
-    name: &'static str,
-    about: &'static str,
-    blocks: u32,
-    write: fn(&mut Pen, u32),
-) -> BlockShape {
+const fn shape(name: &'static str, about: &'static str, blocks: u32, write: fn(&mut Pen, u32)) -> BlockShape {
     BlockShape { name, about, blocks, write }
 }
 

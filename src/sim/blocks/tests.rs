@@ -1,18 +1,110 @@
+//! Golden counts, and what is asked of the default policy.
+
 use super::*;
 
+/// 1 to 8 MiB.
+fn sizes() -> Vec<u64> {
+    (1..=8).map(|mb| mb << 20).collect()
+}
+
+fn trace(words: &str) -> BlockTrace {
+    words.parse::<BlockRecipe>().unwrap().generate(1)
+}
+
+fn misses(trace: &BlockTrace, policy: &str) -> Vec<u64> {
+    let policy = policy.parse().unwrap();
+    sizes().iter().map(|bytes| trace.misses(policy, (bytes / BLOCK_SIZE) as usize)).collect()
+}
+
 #[test]
-fn exper() {
-    let pols: Vec<Policy> = ["lru","dear","arc","s3fifo","sieve","default"].iter().map(|w| w.parse().unwrap()).collect();
-    println!("{:22} {:>5} {}", "", "MB", ["lru","lru-seq","strict","dear","arc","s3fifo","sieve","default","opt"].map(|w| format!("{w:>8}")).join(""));
-    let mut sums = vec![0.0; 9];
-    for w in ["cscope","glimpse","sort","link","join","cscope+sort","glimpse+link","cscope+wc","glimpse+wc","cscope+sort+link"] {
-        let t = w.parse::<BlockRecipe>().unwrap().generate(1);
-        let (_, rows) = compare(&t, &pols, &[2<<20,4<<20,6<<20,8<<20]);
-        for r in rows {
-            let mut all = r.misses.clone(); all.push(r.least);
-            for (s, m) in sums.iter_mut().zip(&all) { *s += *m as f64 / all[0] as f64; }
-            println!("{:22} {:>5} {}", w, r.bytes>>20, all.iter().map(|m| format!("{m:>8}")).collect::<String>());
+fn lines_are_read() {
+    let read = BlockTrace::read("t", "# program file block\nsort a 0\n\nwc b 7\nsort a 1\n").unwrap();
+    assert_eq!(read.programs, ["sort", "wc"]);
+    let reference = |owner, file, index| Reference { owner: ProgramId(owner), block: Block::of(file, index) };
+    assert_eq!(read.references, [reference(0, 0, 0), reference(1, 1, 7), reference(0, 0, 1)]);
+    for (text, line) in [("sort a", 1), ("sort a 0\nsort a x", 2), ("sort a 0 1", 1), ("a b -1", 1)] {
+        assert_eq!(BlockTrace::read("t", text), Err(BlockLineError { line }));
+    }
+}
+
+#[test]
+fn recipes_are_read() {
+    let recipe: BlockRecipe = "loop:100+scan".parse().unwrap();
+    assert_eq!(recipe.to_string(), "loop:100+scan");
+    let made = recipe.generate(3);
+    assert_eq!(made.programs, ["loop", "scan"]);
+    assert_eq!(made.references.len(), 80_000);
+    assert_eq!(made, recipe.generate(3));
+    assert!(
+        "lop"
+            .parse::<BlockRecipe>()
+            .unwrap_err()
+            .to_string()
+            .starts_with("unknown shape 'lop': known are loop,")
+    );
+    assert!("loop:1".parse::<BlockRecipe>().unwrap_err().to_string().contains("from 16 to 1000000"));
+}
+
+/// Popular blocks and a loop at the same time; at eight sizes.
+#[test]
+fn golden_miss_counts() {
+    let mut mix = trace("zipf:3000+cscope");
+    mix.references.truncate(12_000);
+    let golden = [
+        ("lru", [10172, 9640, 9338, 9099, 8926, 8799, 8677, 8568]),
+        ("fifo", [10438, 9937, 9646, 9428, 9246, 9124, 9010, 8893]),
+        ("lru-seq", [9677, 9583, 9286, 9042, 8866, 8738, 8617, 8044]),
+        ("dear:strict", [9677, 9207, 8585, 8017, 7529, 7050, 6546, 5981]),
+        ("dear", [9248, 8737, 8153, 7610, 7150, 6712, 6213, 5717]),
+        ("arc", [9186, 8799, 8592, 8461, 8361, 8280, 8209, 8150]),
+        ("s3fifo", [9584, 9195, 8959, 8824, 8670, 8579, 8515, 8429]),
+        ("sieve", [9270, 8935, 8662, 8500, 8406, 8305, 8251, 8186]),
+        ("default", [9295, 8725, 8257, 7733, 7187, 6683, 6138, 5598]),
+    ];
+    for (policy, counts) in golden {
+        assert_eq!(misses(&mix, policy), counts, "{policy}");
+    }
+    let opt: Vec<_> = sizes().iter().map(|bytes| mix.least_misses((bytes / BLOCK_SIZE) as usize)).collect();
+    assert_eq!(opt, [8288, 7683, 7171, 6659, 6147, 5635, 5123, 4611]);
+}
+
+/// A cache of 6 MiB, the published one, in blocks.
+const PUBLISHED: usize = 768;
+const SINGLE: [&str; 7] = ["cscope", "glimpse", "sort", "link", "cpp", "gnuplot", "join"];
+const TOGETHER: [&str; 5] = ["cscope+sort", "glimpse+link", "cscope+wc", "glimpse+wc", "cscope+sort+link"];
+
+/// The mean of the misses with a policy, each in proportion to those with LRU.
+fn mean(words: &[&str], policy: &str) -> f64 {
+    let share = |words: &&str| {
+        let trace = trace(words);
+        trace.misses(policy.parse().unwrap(), PUBLISHED) as f64 / trace.misses(Policy::Lru, PUBLISHED) as f64
+    };
+    words.iter().map(share).sum::<f64>() / words.len() as f64
+}
+
+#[test]
+fn dear_saves_what_was_published() {
+    assert!(mean(&SINGLE, "dear") <= 1.0 - 0.23);
+    assert!(mean(&TOGETHER, "dear") <= 1.0 - 0.12);
+    assert_eq!(mean(&["link"], "dear"), 1.0, "what fits is read once, whatever the policy");
+}
+
+#[test]
+fn the_default_is_the_best_on_the_average() {
+    let all: Vec<_> = SINGLE.into_iter().chain(TOGETHER).collect();
+    let default = mean(&all, "default");
+    for other in ["lru", "lru-seq", "dear:strict", "dear", "arc", "s3fifo", "sieve"] {
+        assert!(default <= mean(&all, other), "{other} {} default {default}", mean(&all, other));
+    }
+}
+
+#[test]
+fn the_default_is_near_the_limit_on_loops() {
+    for words in ["loop", "cscope", "gnuplot"] {
+        let trace = trace(words);
+        for room in [256, 512, 768, 1000] {
+            let (default, least) = (trace.misses(Policy::Default, room), trace.least_misses(room));
+            assert!(default as f64 <= 1.15 * least as f64, "{words} {room}: {default}, at least {least}");
         }
     }
-    println!("{:28} {}", "mean", sums.iter().map(|m| format!("{:>8.3}", m/40.0)).collect::<String>());
 }
