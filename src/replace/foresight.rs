@@ -3,7 +3,8 @@
 //! Each program's pattern (see `detector`) says which of its blocks it gives up, and when that one would be used again,
 //! counted in references of all programs:
 //! - sequential: the most recently used one; never again;
-//! - looping: the most recently used one; after a lap, which is as long as the last one was;
+//! - looping: the most recently used one, after a lap, which is as long as the last ones were; or one that two laps have
+//!   left out, after as long as has passed since its last use;
 //! - probabilistic: the least frequently used one; after as long as passes between its uses on the average;
 //! - clustered: the least recently used one; after as long as has passed since;
 //! - undecided: the one that is farthest from its next use, if what was used twice is used a third time after as long,
@@ -25,6 +26,8 @@ use crate::id::{IdMap, ProgramId};
 const FAR: u64 = 1 << 40;
 /// A lap takes this part longer than the last one before it is overdue: other programs' references come in between.
 const SLACK: u64 = 8;
+/// A lap that was longer than those after it is forgotten by this part with each reference.
+const LAPSE: u64 = 256;
 
 /// See the module's head.
 pub(super) struct Foresight {
@@ -39,7 +42,7 @@ pub(super) struct Foresight {
 struct Program {
     detector: Detector,
     began: u64,
-    /// How long after the use before it the latest repeated use came.
+    /// How long after the use before them repeated uses come, lately.
     lap: u64,
     /// By the last use.
     recency: BTreeMap<u64, Block>,
@@ -96,7 +99,7 @@ impl Foresight {
         let from = program.detector.pattern();
         let gap = program.detector.refer_at(block, now).0.map(|past| now - past.last);
         let due = gap.map(|gap| now + gap + gap / SLACK);
-        program.lap = gap.unwrap_or(program.lap);
+        program.lap = gap.unwrap_or(0).max(program.lap - program.lap / LAPSE);
         let (to, at) = (program.detector.pattern(), program.detector.references());
         let count = program.detector.count(block);
         program.recency.insert(now, block);
@@ -144,7 +147,10 @@ impl Foresight {
                 rare.map(|&(count, _, block)| ((self.now - program.began) / u64::from(count.max(1)), block))
             }
             Pattern::Undecided => self.farthest(program).max(self.overdue(program)),
-            Pattern::Looping => self.latest(program).map(|(age, block)| (age.max(program.lap), block)),
+            Pattern::Looping => {
+                let returns = self.latest(program).map(|(age, block)| (age.max(program.lap), block));
+                returns.max(self.oldest(program).filter(|&(age, _)| age > 2 * program.lap))
+            }
             // Of several the one with the most blocks.
             Pattern::Sequential => {
                 self.latest(program).map(|(_, block)| (FAR + program.recency.len() as u64, block))
