@@ -56,7 +56,7 @@ pub(crate) static JOBS: &[Job] = &[
     Job {
         name: "gnuplot",
         program: "gnuplot",
-        material: r#"awk 'BEGIN{srand(5);for(i=0;i<420000;i++)print i, rand()*1000}' > points"#,
+        material: r#"awk 'BEGIN{srand(5);for(i=0;i<600000;i++)print i, rand()*1000}' > points"#,
         work: r#"gnuplot -e 'set term dumb; do for [v=1:4] { plot "points" using 1:($2*v) with dots }'"#,
     },
     Job {

@@ -8,8 +8,9 @@ use crate::id::ProgramId;
 /// A queue of blocks from which any can be taken: what was put in last goes last.
 pub(super) type Queue = LruCache<Block, ()>;
 
-/// An entry of a [`Queue`]: two links, the key and its place in a table that is seven eighths full at most.
-pub(super) const ENTRY: usize = 3 * size_of::<u64>() + 2 * size_of::<u64>() + size_of::<u64>() * 8 / 7;
+/// An entry of a [`Queue`] in bytes: two links and the key, and a pointer and the key in a table that is seven eighths
+/// full at most.
+pub(super) const ENTRY: usize = size_of::<[u64; 3]>() + size_of::<[u64; 2]>() * 8 / 7;
 
 pub(super) struct Lru(Queue);
 

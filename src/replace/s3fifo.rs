@@ -36,7 +36,7 @@ impl S3Fifo {
     }
 
     /// The oldest of the small queue that was not used twice and is not the newest of all; the others move on.
-    fn from_small(&mut self) -> Option<Block> {
+    fn leave_small(&mut self) -> Option<Block> {
         while let Some((block, ())) = self.small.pop_lru() {
             if Some(block) == self.newest {
                 self.small.put(block, ());
@@ -53,7 +53,7 @@ impl S3Fifo {
     }
 
     /// The oldest of the main queue that was not used since it went round, and is not the newest of all.
-    fn from_main(&mut self) -> Option<Block> {
+    fn leave_main(&mut self) -> Option<Block> {
         while let Some((block, ())) = self.main.pop_lru() {
             let uses = self.uses.get(&block).copied().unwrap_or(0);
             let newest = Some(block) == self.newest;
@@ -73,9 +73,9 @@ impl S3Fifo {
     fn choose(&mut self) -> Option<Block> {
         let small = self.small.len() * SMALL >= self.held();
         if small || self.main.is_empty() {
-            self.from_small().or_else(|| self.from_main())
+            self.leave_small().or_else(|| self.leave_main())
         } else {
-            self.from_main().or_else(|| self.from_small())
+            self.leave_main().or_else(|| self.leave_small())
         }
     }
 }

@@ -99,7 +99,7 @@ struct SlowS3Fifo {
 }
 
 impl SlowS3Fifo {
-    fn from_small(&mut self) -> Option<u64> {
+    fn leave_small(&mut self) -> Option<u64> {
         while !self.small.is_empty() && self.small[0].0 != self.newest {
             let (block, uses) = self.small.remove(0);
             if uses <= 1 {
@@ -112,7 +112,7 @@ impl SlowS3Fifo {
         // when it is not the newest any more.
         None
     }
-    fn from_main(&mut self) -> Option<u64> {
+    fn leave_main(&mut self) -> Option<u64> {
         while !self.main.is_empty() {
             let (block, uses) = self.main.remove(0);
             if uses == 0 && block != self.newest {
@@ -151,8 +151,8 @@ impl Model for SlowS3Fifo {
         let held = self.small.len() + self.main.len();
         let small_first = self.small.len() * 10 >= held || self.main.is_empty();
         let victim = match small_first {
-            true => self.from_small().or_else(|| self.from_main()),
-            false => self.from_main().or_else(|| self.from_small()),
+            true => self.leave_small().or_else(|| self.leave_main()),
+            false => self.leave_main().or_else(|| self.leave_small()),
         };
         let most = self.main.len().max(1);
         while self.gone.len() > most {
