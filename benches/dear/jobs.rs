@@ -26,13 +26,6 @@ pub(crate) static JOBS: &[Job] = &[
         work: r#"for n in 1 2 3 4 5; do cscope -d -c -L -0 fun_${n}_7; done"#,
     },
     Job {
-        name: "glimpse",
-        program: "glimpse",
-        // 50 MB of text in 500 files, and the index glimpse makes of it.
-        material: r#"awk 'BEGIN{srand(2);for(f=0;f<500;f++){n="t" f ".txt";for(l=0;l<1300;l++){line="";for(w=0;w<11;w++)line=line "word" int(exp(rand()*log(40000))) " ";print line > n}close(n)}}' && glimpseindex -H . -o . "#,
-        work: r#"for n in 31000 20011 9007 35003 15013; do glimpse -H . -y -h -w word$n; done; true"#,
-    },
-    Job {
         name: "sort",
         program: "sort",
         material: r#"awk 'BEGIN{srand(3);for(i=0;i<470000;i++)print int(rand()*1e9)}' > numbers"#,
