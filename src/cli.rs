@@ -4,6 +4,7 @@
 //! 2 not understood, 32 not mounted (what mount(8) expects).
 
 mod act;
+mod blocks;
 mod commands;
 mod doctor;
 mod explain;
@@ -73,6 +74,7 @@ fn obey(words: Words) -> anyhow::Result<u8> {
         Some(Command::Generate(what)) => generate::run(&what),
         Some(Command::Demo) => commands::demo(),
         Some(Command::Simulate(simulation)) => simulate::simulate(&simulation),
+        Some(Command::Blocks(words)) => blocks::compare_policies(&words),
     }
 }
 

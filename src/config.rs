@@ -129,6 +129,14 @@ pub struct Config {
     pub save_interval: Duration,
     /// Where everything the engine is told is recorded from the start.
     pub record: Option<PathBuf>,
+    /// Serve reads from a cache of our own instead of the kernel's.
+    pub own_cache: bool,
+    /// Most bytes of blocks in the own cache.
+    pub cache_size: u64,
+    /// Bytes of a block of the own cache.
+    pub block_size: u64,
+    /// The own cache's replacement policy as the user wrote it, checked in its outer form.
+    pub policy: String,
     /// Refuse every change.
     pub read_only: bool,
     /// Let device nodes work.
@@ -178,6 +186,10 @@ impl Config {
             timeout: option::TIMEOUT,
             save_interval: option::SAVE_INTERVAL,
             record: None,
+            own_cache: false,
+            cache_size: option::CACHE_SIZE,
+            block_size: option::BLOCK_SIZE,
+            policy: String::from("default"),
             read_only: false,
             dev: surroundings.root,
             suid: surroundings.root,

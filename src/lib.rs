@@ -12,6 +12,7 @@
 //!     fuse                kernel protocol <-> our words                  the only place with fuser types
 //!       mirror            passthrough operations, inode table, handles   the only place that changes the source
 //!       shelf             model files outside of a mount: shown, checked, moved, united   format and files
+//!         cache           the own page cache: bounded, shared, never stale
 //!         live            threads and wall clock around the engine: who opened what, workers, control socket
 //!         sim             virtual time around the same engine: simulated processes, memory and devices
 //!           trace         what an engine was told, and its effects, as a file; replay, import   format
@@ -19,6 +20,7 @@
 //!             predict     Pcm, Match, ... behind one trait               pure
 //!             plan        predictions -> jobs: horizon, order, budget    pure
 //!             stream      process -> stream: inheritance, program        pure
+//!             replace     who leaves a full cache: Lru, Dear, ...        pure
 //!           model           the file of what was learned                 format
 //!           event id clock config stats names device                     vocabulary; how long devices take
 //!             codec         numbers and bytes as the model file has them
@@ -57,6 +59,7 @@
 //! been older than the change has been given.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+pub mod cache;
 pub mod cli;
 pub mod clock;
 pub mod codec;
@@ -73,6 +76,7 @@ pub mod model;
 pub mod names;
 pub mod plan;
 pub mod predict;
+pub mod replace;
 pub mod run;
 pub mod shelf;
 pub mod sim;

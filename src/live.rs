@@ -47,7 +47,7 @@ use parking_lot::Mutex;
 
 use crate::engine::{Engine, Job, Outcome, Settings, Snapshot};
 use crate::event::{Op, Residency};
-use crate::id::FileId;
+use crate::id::{FileId, ProgramId};
 use crate::names::{Names, Programs};
 use crate::stats::Counters;
 use crate::trace::Start;
@@ -247,6 +247,18 @@ impl Live {
     /// microseconds in /proc else. To be asked while the thread waits for our answer.
     pub fn caller(&self, tid: u32) -> Caller {
         self.desk.processes.caller(tid)
+    }
+
+    /// The program that thread `tid` runs, under the same conditions as [`Live::caller`].
+    pub fn program(&self, tid: u32) -> ProgramId {
+        self.desk.processes.program_of(tid)
+    }
+
+    /// The last component of a program's path.
+    pub fn program_name(&self, program: ProgramId) -> String {
+        let programs = self.programs.lock();
+        let path = programs.identity(program).filter(|path| !path.is_empty()).unwrap_or("(unknown)");
+        path.rsplit('/').next().unwrap_or(path).to_owned()
     }
 
     /// Is `tid` one of our workers? Such requests are served, but neither noted nor made to wait.

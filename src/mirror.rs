@@ -14,6 +14,7 @@ mod entries;
 mod handles;
 mod inodes;
 mod lookup;
+mod own;
 mod requester;
 mod source;
 mod watch;
@@ -96,6 +97,8 @@ pub struct Mirror {
     changes: watch::Changes,
     /// Requests that wait for a prefetch now.
     joiners: AtomicUsize,
+    /// Where reads are served from, if not from the source.
+    own: Option<own::Own>,
 }
 
 impl Mirror {
@@ -127,6 +130,7 @@ impl Mirror {
             watched: AtomicBool::new(false),
             changes: watch::Changes::default(),
             joiners: AtomicUsize::new(0),
+            own: None,
         })
     }
 

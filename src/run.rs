@@ -12,6 +12,7 @@ pub mod guardian;
 mod keeping;
 mod mounted;
 mod notice;
+mod own_cache;
 mod path;
 mod presence;
 mod recording;
@@ -27,6 +28,7 @@ pub use error::MountError;
 
 use crate::config::Config;
 use crate::predict::PredictorChoice;
+use crate::replace::Policy;
 use daemon::Readiness;
 use service::Service;
 
@@ -34,11 +36,16 @@ use service::Service;
 ///
 /// # Errors
 /// The mount did not come about, or did not end as it should. Nothing is left mounted then.
-pub fn mount(config: Config, predictor: PredictorChoice, ready: Readiness) -> Result<(), MountError> {
+pub fn mount(
+    config: Config,
+    predictor: PredictorChoice,
+    policy: Policy,
+    ready: Readiness,
+) -> Result<(), MountError> {
     let mut config = config;
     config.model = keeping::model_for(config.model.take(), predictor);
     check::rights(&config)?;
-    let service = Service::start(config, predictor)?;
+    let service = Service::start(config, predictor, policy)?;
     // Who waits for the mount may use it as soon as we say that it is there.
     let answers = check::answers(service.mountpoint());
     if let Err(error) = answers.and_then(|()| ready.ready().map_err(MountError::Session)) {

@@ -15,6 +15,7 @@
 //! microsecond; only the measuring of the engine's own cost looks at the time.
 
 mod account;
+pub mod blocks;
 mod draft;
 mod driver;
 pub mod generate;
@@ -33,7 +34,6 @@ mod workload;
 pub use driver::Script;
 pub use grid::{Grid, Place, Row};
 pub use layout::lay_out;
-pub use memory::{Policy, Replacement, UnknownPolicy};
 pub use run::{Done, Figures, Settings, Spread, run};
 pub use source::{LineError, Recordings};
 pub use table::{Format, UnknownFormat, table};

@@ -10,6 +10,7 @@ mod history;
 mod latency;
 mod operation;
 mod prometheus;
+mod own;
 mod report;
 mod telling;
 mod verdict;
@@ -21,6 +22,7 @@ pub use history::{History, Point};
 pub use latency::Latencies;
 pub use operation::Operation;
 pub use prometheus::prometheus;
+pub use own::{OwnCacheReport, ProgramPattern};
 pub use report::{
     Choice, Events, Footprint, Memory, ModelFile, Opens, Prefetch, Program, Report, RequestTimes, Scans,
     Standing,

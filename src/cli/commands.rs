@@ -4,6 +4,7 @@ use super::words::{Mount, Unmount};
 use super::{NOT_MOUNTED, complain};
 use crate::config::{Config, DataPath, Defaults, OptionError, Surroundings};
 use crate::predict::PredictorChoice;
+use crate::replace::Policy;
 use crate::run::daemon::{Launch, Readiness, launch, own_program};
 use crate::run::{self, MountError, check};
 use crate::sys::descriptor;
@@ -17,11 +18,12 @@ pub(super) fn mount(words: &Mount, verbosity: u8) -> anyhow::Result<u8> {
     let config = config(words).context("cannot mount")?;
     let predictor: PredictorChoice =
         config.predictor.parse().map_err(anyhow::Error::new).context("cannot mount")?;
+    let policy: Policy = config.policy.parse().map_err(anyhow::Error::new).context("cannot mount")?;
     if !words.foreground {
         return background(words, &config, verbosity).context("cannot mount");
     }
     let readiness = Readiness::of_process().map_err(MountError::Session).context("cannot mount")?;
-    match run::mount(config, predictor, readiness) {
+    match run::mount(config, predictor, policy, readiness) {
         Err(error @ MountError::Ended(_)) => Err(error.into()),
         other => other.map(|()| 0).context("cannot mount"),
     }

@@ -4,8 +4,9 @@ use super::{complain, say};
 use crate::config::{BYTES_FORM, DURATION_FORM, Scope};
 use crate::device::Kind;
 use crate::predict::PredictorChoice;
+use crate::replace::Policy;
 use crate::sim::generate::{Recipe, SHAPES};
-use crate::sim::{Format, Grid, Policy, Recordings, Workload, table};
+use crate::sim::{Format, Grid, Recordings, Workload, table};
 use crate::trace::{self, TraceError};
 use anyhow::Context;
 use clap::Args;
@@ -29,7 +30,7 @@ pub(super) struct Simulation {
     /// Memory for files
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = bytes, default_value = "1G")]
     cache: Vec<u64>,
-    /// Who leaves memory first: lru, fifo
+    /// Who leaves memory first: default, lru, lru-seq, dear, arc, s3fifo, sieve, fifo
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "lru")]
     policy: Vec<Policy>,
     /// Where the files lie: disk, net, ssd

@@ -92,6 +92,8 @@ pub(super) enum Command {
     /// Write the manual pages, or print completions for a shell
     #[command(subcommand)]
     Generate(super::generate::Generate),
+    /// Compare who leaves a full cache, on traces of blocks: misses by policy and size of the cache
+    Blocks(super::blocks::Blocks),
     /// Show in under a minute what augurfs does, on a small tree on a slow device made for the purpose
     Demo,
 }

@@ -19,6 +19,10 @@ pub(super) const SAVE_INTERVAL: Duration = Duration::from_secs(300);
 
 /// A million files with names of usual length, and one pass over them.
 pub(super) const MODEL_SIZE: u64 = 128 << 20;
+/// Enough for the working sets of ordinary programs, little beside today's memories.
+pub(super) const CACHE_SIZE: u64 = 64 << 20;
+/// The blocks of the published measurements of DEAR.
+pub(super) const BLOCK_SIZE: u64 = 8 << 10;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Below this a budget does not hold one usual file.
@@ -42,6 +46,9 @@ pub const PREDICTORS: &[(&str, &str)] = &[
     ("popular", "n"),
     ("none", ""),
 ];
+
+/// The names of the own cache's replacement policies.
+const CACHE_POLICIES: &[&str] = &["default", "lru", "lru-seq", "dear", "arc", "s3fifo", "sieve", "fifo"];
 
 /// One mount option.
 pub struct MountOption {
@@ -145,8 +152,29 @@ pub static OPTIONS: &[MountOption] = &[
     option(
         "cache",
         "kernel",
-        "whose page cache holds the data; this version knows the kernel's",
-        Kind::Word(&["kernel"], |_, _| {}),
+        "whose page cache holds the data: the kernel's, or one of our own",
+        Kind::Word(&["kernel", "own"], |c, word| c.own_cache = word == "own"),
+    ),
+    option(
+        "cache_size",
+        "64M",
+        "most bytes of data in the own cache",
+        Kind::Bytes(1 << 20..=1 << 40, |c, bytes| c.cache_size = bytes),
+    ),
+    option(
+        "block_size",
+        "8K",
+        "bytes of a block of the own cache",
+        Kind::Bytes(4 << 10..=1 << 20, |c, bytes| c.block_size = bytes),
+    ),
+    option(
+        "policy",
+        "default",
+        "who leaves the own cache: default, lru, lru-seq, dear, arc, s3fifo, sieve or fifo, some with parameters (dear:rank/500/5)",
+        Kind::Text("NAME", "a policy's name, or name:parameters where it takes some", |c, text| {
+            c.policy = text.to_owned();
+            CACHE_POLICIES.contains(&text.split(':').next().unwrap_or(text))
+        }),
     ),
     option(
         "inode_window",

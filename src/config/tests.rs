@@ -83,7 +83,7 @@ fn each_mistake_has_its_sentence() {
         ("model=", "option 'model' needs a value: model=PATH"),
         ("ro=1", "option 'ro' takes no value"),
         ("path=fast", "path=fast is not known: choose one of auto, resident, passthrough, plain"),
-        ("cache=own", "cache=own is not known: choose one of kernel"),
+        ("cache=mine", "cache=mine is not known: choose one of kernel, own"),
         ("inode_window=8", "inode_window=8 is not known: choose one of 0"),
         ("budget=lots", "budget=lots cannot be read: write a number of bytes, or a number with K, M or G"),
         ("budget=1", "budget=1 is out of range: from 64K to 1T"),

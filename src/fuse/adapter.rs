@@ -37,7 +37,7 @@ impl Adapter {
 
 impl Filesystem for Adapter {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        super::capabilities::negotiate(config, self.desk.path);
+        super::capabilities::negotiate(config, self.desk.path, self.desk.mirror.has_own_cache());
         Ok(())
     }
 

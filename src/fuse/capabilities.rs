@@ -6,6 +6,7 @@
 //! - names of one directory are resolved in parallel; link targets are cached;
 //! - the umask reaches us instead of being applied, because a default ACL replaces it; ACLs are
 //!   checked by the kernel.
+//! - with an own cache, files whose reads are all requests can be mapped shared all the same.
 //!
 //! Refused, because the adapter library or the mirror could not keep the promise:
 //! - write-back caching: appends would overwrite what was appended below, and acknowledged writes
@@ -35,7 +36,7 @@ const WANTED: [InitFlags; 9] = [
 ];
 
 /// Agrees with the kernel on how to work together.
-pub(crate) fn negotiate(config: &mut KernelConfig, path: DataPath) {
+pub(crate) fn negotiate(config: &mut KernelConfig, path: DataPath, own_cache: bool) {
     for flag in WANTED {
         if config.add_capabilities(flag).is_err() {
             log::info!("this kernel lacks {flag:?}");
@@ -43,6 +44,9 @@ pub(crate) fn negotiate(config: &mut KernelConfig, path: DataPath) {
     }
     // Both refuse only zero.
     let _ = config.set_max_background(BACKGROUND);
+    if own_cache && config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_err() {
+        log::warn!("this kernel maps no files shared while the own cache serves their reads");
+    }
     if path == DataPath::Passthrough {
         let supported = config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok();
         if supported {

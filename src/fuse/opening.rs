@@ -58,6 +58,9 @@ pub(crate) fn created(
 fn open_flags(asked: OFlags, opened: &Opened, passthrough: bool) -> FopenFlags {
     let reads = asked & OFlags::RWMODE == OFlags::RDONLY;
     let mut flags = if reads { FopenFlags::FOPEN_NOFLUSH } else { FopenFlags::empty() };
+    if opened.direct {
+        flags |= FopenFlags::FOPEN_DIRECT_IO;
+    }
     if opened.unchanged && !passthrough {
         flags |= FopenFlags::FOPEN_KEEP_CACHE;
     }

@@ -89,6 +89,15 @@ impl Processes {
         self.known(id).unwrap_or_else(|| self.look_up(id, Some(id)))
     }
 
+    /// The program that thread `id` runs; the outsiders' where it is not known.
+    pub(crate) fn program_of(&self, id: u32) -> ProgramId {
+        self.caller(id);
+        let process = self.threads.read().get(&id).map(|thread| thread.process);
+        let lives = self.lives.lock();
+        let life = process.and_then(|process| lives.by_process.get(&process));
+        life.map_or(lives.outside.program, |life| life.origin.program)
+    }
+
     /// Is `id` one of the threads enlisted? Never looks anything up.
     pub(crate) fn is_own(&self, id: u32) -> bool {
         self.threads.read().get(&id).is_some_and(|thread| thread.caller.own)

@@ -68,7 +68,7 @@ impl Mirror {
         let inode = self.inode(nodeid)?;
         let at = self.location(&inode, How::MayBlock)?;
         if let Some(size) = change.size {
-            self.truncate(&inode, size, change.handle)?;
+            self.changing(&inode, || self.truncate(&inode, size, change.handle))?;
             self.note(who, &inode, Op::Write, Residency::Unknown);
         }
         if change.uid.is_some() || change.gid.is_some() {

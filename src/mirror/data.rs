@@ -34,6 +34,8 @@ pub struct Opened {
     pub fd: Arc<OwnedFd>,
     /// Is its content what it was when the kernel last cached it?
     pub unchanged: bool,
+    /// Is every read to be a request?
+    pub direct: bool,
 }
 
 /// What a read asks for.
@@ -65,11 +67,15 @@ impl Mirror {
         let fd = self.descriptors.open(&self.source, &self.inodes, &inode, flags, how)?;
         let stat = stat_fd(&fd)?;
         let version = Version::from(&Attr::new(nodeid, &stat));
-        let residency = residency_at_open(&fd, stat.stx_size, joined);
+        let residency = match &self.own {
+            // What the source has in memory says nothing; the reads that follow do.
+            Some(_) => Residency::Unknown,
+            None => residency_at_open(&fd, stat.stx_size, joined),
+        };
         let fd = Arc::new(fd);
         let handle = self.handles.enter(fd.clone());
         self.note(who, &inode, Op::Open, residency);
-        Ok(Opened { handle, fd, unchanged: inode.caches(version) })
+        Ok(Opened { handle, fd, unchanged: inode.caches(version), direct: self.own.is_some() })
     }
 
     /// Notes that a directory was opened, where the kernel tells of it.
@@ -116,6 +122,10 @@ impl Mirror {
         let own = self.live.is_own(who.tid);
         // What workers read nobody has read yet; a trace is left when somebody does.
         let purpose = if own || quiet || self.quiet { Purpose::Peek } else { Purpose::Read };
+        if let Some(cache) = &self.own {
+            let file = self.file(&inode, handle, purpose, how)?;
+            return self.read_own(cache, who, &inode, (&file, wanted), how);
+        }
         match how {
             How::InMemory => {
                 let file = self.file(&inode, handle, purpose, how)?;
@@ -151,7 +161,8 @@ impl Mirror {
         let file = self.file(&inode, handle, purpose, How::MayBlock)?;
         // A handle may have been opened for appending, and the request not mean it any more.
         let place = if append { ReadWriteFlags::APPEND } else { ReadWriteFlags::empty() };
-        let written = write_all(&file, offset, data, place)?;
+        let at = (!append).then_some(offset);
+        let written = self.writing(&inode, &file, at, data, || write_all(&file, offset, data, place))?;
         self.note(who, &inode, Op::Write, Residency::Unknown);
         let end = offset + written as u64;
         if append && !stat_fd(&file).is_ok_and(|stat| stat.stx_size == end) {
@@ -187,7 +198,7 @@ impl Mirror {
         let inode = self.inode(nodeid)?;
         let file = self.file(&inode, handle, Purpose::Write, How::MayBlock)?;
         let mode = FallocateFlags::from_bits_retain(mode);
-        rustix::fs::fallocate(&file, mode, offset, len).map_err(not_enosys)?;
+        self.changing(&inode, || rustix::fs::fallocate(&file, mode, offset, len).map_err(not_enosys))?;
         self.note(who, &inode, Op::Write, Residency::Unknown);
         Ok(())
     }
@@ -218,8 +229,10 @@ impl Mirror {
         let target = self.file(&to, to_handle, Purpose::Write, How::MayBlock)?;
         let (mut from_at, mut to_at) = (from_offset, to_offset);
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        let copied = rustix::fs::copy_file_range(&source, Some(&mut from_at), &target, Some(&mut to_at), len)
-            .map_err(not_enosys)?;
+        let copied = self.changing(&to, || {
+            rustix::fs::copy_file_range(&source, Some(&mut from_at), &target, Some(&mut to_at), len)
+                .map_err(not_enosys)
+        })?;
         self.note(who, &to, Op::Write, Residency::Unknown);
         Ok(copied)
     }
@@ -266,7 +279,7 @@ fn read_cached(file: &OwnedFd, offset: u64, size: usize) -> Result<Vec<u8>> {
     Ok(data)
 }
 
-fn read_all(file: &OwnedFd, offset: u64, size: usize) -> Result<Vec<u8>> {
+pub(super) fn read_all(file: &OwnedFd, offset: u64, size: usize) -> Result<Vec<u8>> {
     let mut data = vec![0; size];
     let mut have = 0;
     while have < size {

@@ -208,7 +208,10 @@ impl Mirror {
     /// Something was changed in the source by somebody else.
     pub fn changed(&self, change: &Change) {
         match change {
-            Change::Everything => self.changes.tell(Forget::Everything),
+            Change::Everything => {
+                self.all_changed_below();
+                self.changes.tell(Forget::Everything);
+            }
             Change::One { dir, name, child, what } => {
                 if let Some(dir) = dir {
                     self.changed_in(dir, name, child.is_some(), *what);
@@ -235,6 +238,9 @@ impl Mirror {
 
     fn changed_inode(&self, handle: &FileHandle, what: What) {
         let Some(inode) = self.inodes.by_handle(handle) else { return };
+        if what.data {
+            self.changed_below(inode.nodeid);
+        }
         self.changes.tell(Forget::Inode { nodeid: inode.nodeid, content: what.data });
     }
 }

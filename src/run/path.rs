@@ -23,23 +23,29 @@ pub(super) struct Allowance {
     pub root: bool,
     /// Can opens be watched; else why not.
     pub watch: Result<(), String>,
+    /// Is the data to be in our own cache?
+    pub own_cache: bool,
 }
 
 impl Allowance {
     /// Finds out, on the mount that the mountpoint is on now. One that is ours already is not touched: it does not answer yet.
     pub(super) fn of(config: &Config) -> Self {
+        let own_cache = config.own_cache;
         if config.descriptor.is_some() {
-            return Allowance { root: false, watch: Err("somebody else has mounted it".into()) };
+            return Allowance { root: false, watch: Err("somebody else has mounted it".into()), own_cache };
         }
         let root = rustix::process::geteuid().is_root();
         let watch = Reports::of_opens(&config.mountpoint).map(drop).map_err(|error| error.to_string());
-        Allowance { root, watch }
+        Allowance { root, watch, own_cache }
     }
 }
 
 /// Chooses.
 pub(super) fn choose(asked: DataPath, allowed: &Allowance) -> ChosenPath {
     let because = |path, reason: String| ChosenPath { path, reason };
+    if allowed.own_cache {
+        return because(DataPath::Plain, "cache=own has to see every open and every read".into());
+    }
     match (asked, allowed.root, &allowed.watch) {
         (DataPath::Plain, _, _) => because(DataPath::Plain, "asked for".into()),
         (DataPath::Passthrough | DataPath::Resident, false, _) => {
@@ -64,7 +70,7 @@ mod tests {
     use super::*;
 
     fn chosen(asked: DataPath, root: bool, watch: Result<(), String>) -> (DataPath, String) {
-        let choice = choose(asked, &Allowance { root, watch });
+        let choice = choose(asked, &Allowance { root, watch, own_cache: false });
         (choice.path, choice.reason)
     }
 
@@ -82,6 +88,14 @@ mod tests {
         let (path, reason) = chosen(DataPath::Passthrough, false, Ok(()));
         assert_eq!(path, DataPath::Plain);
         assert!(reason.contains("needs root"));
+    }
+
+    #[test]
+    fn the_own_cache_has_to_see_reads() {
+        for path in [DataPath::Auto, DataPath::Resident, DataPath::Passthrough, DataPath::Plain] {
+            let choice = choose(path, &Allowance { root: true, watch: Ok(()), own_cache: true });
+            assert_eq!(choice.path, DataPath::Plain);
+        }
     }
 
     #[test]

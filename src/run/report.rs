@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::own_cache;
 use super::path::ChosenPath;
 use super::watching::WatchStanding;
 use crate::codec::text::from_text;
@@ -13,6 +14,7 @@ use crate::engine::Snapshot;
 use crate::fuse::Passthrough;
 use crate::live::control::Response;
 use crate::live::{Live, Ways};
+use crate::mirror::Mirror;
 use crate::stats::{Choice, Counters, Footprint, History, Memory, ModelFile, Point, Report, Scans, Standing};
 use crate::sys::process;
 
@@ -32,6 +34,7 @@ pub(super) struct Reporter {
     watch: WatchStanding,
     live: Arc<Live>,
     counters: Arc<Counters>,
+    mirror: Arc<Mirror>,
     since: Instant,
     history: Mutex<History>,
 }
@@ -44,6 +47,7 @@ impl Reporter {
         watch: WatchStanding,
         live: Arc<Live>,
         counters: Arc<Counters>,
+        mirror: Arc<Mirror>,
     ) -> Self {
         Reporter {
             config: config.clone(),
@@ -52,6 +56,7 @@ impl Reporter {
             watch,
             live,
             counters,
+            mirror,
             since: Instant::now(),
             history: Mutex::default(),
         }
@@ -110,6 +115,7 @@ impl Reporter {
     }
 
     fn standing(&self, snapshot: &Snapshot) -> Standing {
+        let own_cache = self.mirror.own_cache().map(|figures| own_cache::report(&figures, &self.live));
         Standing {
             version: env!("CARGO_PKG_VERSION").into(),
             source: self.config.source.display().to_string(),
@@ -118,7 +124,8 @@ impl Reporter {
             pid: std::process::id(),
             uptime_s: self.since.elapsed().as_secs(),
             path: path(&self.chosen, self.passthrough.is_active()),
-            cache: "kernel".into(),
+            cache: if own_cache.is_some() { "own" } else { "kernel" }.into(),
+            own_cache,
             passthrough: passthrough(self.config.path, self.chosen.path, self.passthrough.is_active()),
             watch: self.watch.choice(),
             prefetching: self.prefetching(),

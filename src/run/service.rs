@@ -27,7 +27,7 @@ use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
 use super::tuning::Tuning;
 use super::watching::watch_changes;
-use super::{MountError, notice, presence, seed};
+use super::{MountError, notice, own_cache, presence, seed};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
 use crate::fuse::Session;
@@ -36,8 +36,8 @@ use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
 use crate::model::ModelLock;
 use crate::predict::PredictorChoice;
+use crate::replace::Policy;
 use crate::stats::Counters;
-use crate::sys::memory;
 
 /// Everything that waits for others at the end has this long together. Service managers kill after ten seconds and more.
 const TEARDOWN: Duration = Duration::from_secs(8);
@@ -81,7 +81,11 @@ impl Service {
     ///
     /// # Errors
     /// What made a mount impossible; nothing is left of it.
-    pub(super) fn start(config: Config, predictor: PredictorChoice) -> Result<Self, MountError> {
+    pub(super) fn start(
+        config: Config,
+        predictor: PredictorChoice,
+        policy: Policy,
+    ) -> Result<Self, MountError> {
         let (to_wishes, wishes) = bounded(8);
         let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
         let (model, lock) = lock_model(config.model.as_deref());
@@ -106,11 +110,7 @@ impl Service {
             source: source.clone(),
             names: Arc::clone(&names),
             model,
-            settings: Settings {
-                predictor,
-                scope: config.stream,
-                budget: config.budget.unwrap_or_else(memory::default_budget),
-            },
+            settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(&config) },
             memory: config.model_size,
             join_wait: config.join_wait,
             save_interval: config.save_interval,
@@ -120,7 +120,10 @@ impl Service {
         .map_err(MountError::Session)?;
         let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout, !config.atime)
             .map_err(|error| MountError::Session(error.into()))?;
-        let mirror = Arc::new(mirror);
+        let mirror = Arc::new(match own_cache::settings(&config, policy) {
+            Some(settings) => mirror.with_own_cache(settings),
+            None => mirror,
+        });
         let session = Session::mount(mirror.clone(), &config, chosen.path, counters.clone())
             .map_err(MountError::Session)?;
         // From here on an error takes the mount away again.
@@ -292,10 +295,20 @@ impl Started {
         presence::watch(device, to_gone).map_err(MountError::Session)?;
         if chosen.path == DataPath::Resident {
             attach(&config, &mirror, &live);
+        } else if config.own_cache {
+            own_cache::attach(&config, &mirror, &live);
         }
         let place = config.mountpoint.display();
         log::info!("{place} is mounted, path {}: {}", chosen.path.as_str(), chosen.reason);
-        let reporter = Arc::new(Reporter::new(&config, chosen, passthrough, watch, live.clone(), counters));
+        let reporter = Arc::new(Reporter::new(
+            &config,
+            chosen,
+            passthrough,
+            watch,
+            live.clone(),
+            counters,
+            mirror.clone(),
+        ));
         let tuning = Arc::new(Tuning::new(&config, live.clone()));
         let control = answers::listen(device, reporter.clone(), tuning.clone(), live.clone());
         Ok(Service {

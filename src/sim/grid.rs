@@ -9,12 +9,12 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::memory::Policy;
 use super::run::{Figures, Settings, run};
 use super::workload::Workload;
 use crate::config::Scope;
 use crate::device::{Kind, Nanos};
 use crate::predict::PredictorChoice;
+use crate::replace::Policy;
 
 /// What is to be compared.
 #[derive(Clone, Debug, PartialEq)]

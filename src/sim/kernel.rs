@@ -7,11 +7,12 @@
 use std::collections::HashSet;
 
 use super::layout::{block_span, data_span, inode_block};
-use super::memory::{Memory, Policy};
+use super::memory::Memory;
 use super::workload::Workload;
 use crate::device::Span;
 use crate::event::Facts;
 use crate::id::FileId;
+use crate::replace::Policy;
 
 /// Something that is read from the device in one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,113 +3,13 @@
 //! What must stay true: what is in memory fits, and whoever is in memory is known to the policy, and nobody
 //! else.
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::str::FromStr;
+use crate::id::{FileId, IdMap, ProgramId};
+use crate::replace::{Arrival, Block, Policy, Replacement};
 
-use lru::LruCache;
-use thiserror::Error;
-
-use crate::id::{FileId, IdMap};
-
-/// Decides who leaves. Files are its units.
-pub trait Replacement: Send {
-    /// A file that was not there comes in.
-    fn insert(&mut self, file: FileId);
-
-    /// A file that is there is used.
-    fn touch(&mut self, file: FileId);
-
-    /// A file goes for reasons of its own.
-    fn remove(&mut self, file: FileId);
-
-    /// Chooses a file and lets it go; `None` when there is none.
-    fn evict(&mut self) -> Option<FileId>;
-}
-
-/// Which policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Policy {
-    /// Who was used least recently goes first.
-    #[default]
-    Lru,
-    /// Who came first goes first.
-    Fifo,
-}
-
-/// There is no policy of that name.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown policy '{0}': known are lru and fifo")]
-pub struct UnknownPolicy(String);
-
-impl FromStr for Policy {
-    type Err = UnknownPolicy;
-
-    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
-        match name {
-            "lru" => Ok(Policy::Lru),
-            "fifo" => Ok(Policy::Fifo),
-            _ => Err(UnknownPolicy(name.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Policy::Lru => "lru",
-            Policy::Fifo => "fifo",
-        })
-    }
-}
-
-impl Policy {
-    fn build(self) -> Box<dyn Replacement> {
-        match self {
-            Policy::Lru => Box::new(Lru(LruCache::unbounded())),
-            Policy::Fifo => Box::<Fifo>::default(),
-        }
-    }
-}
-
-struct Lru(LruCache<FileId, ()>);
-
-impl Replacement for Lru {
-    fn insert(&mut self, file: FileId) {
-        self.0.put(file, ());
-    }
-
-    fn touch(&mut self, file: FileId) {
-        self.0.promote(&file);
-    }
-
-    fn remove(&mut self, file: FileId) {
-        self.0.pop(&file);
-    }
-
-    fn evict(&mut self) -> Option<FileId> {
-        self.0.pop_lru().map(|(file, ())| file)
-    }
-}
-
-#[derive(Default)]
-struct Fifo(VecDeque<FileId>);
-
-impl Replacement for Fifo {
-    fn insert(&mut self, file: FileId) {
-        self.0.push_back(file);
-    }
-
-    fn touch(&mut self, _: FileId) {}
-
-    fn remove(&mut self, file: FileId) {
-        self.0.retain(|&other| other != file);
-    }
-
-    fn evict(&mut self) -> Option<FileId> {
-        self.0.pop_front()
-    }
-}
+/// Files are the units of replacement here, and nobody looks at whose they are.
+const ANYBODY: ProgramId = ProgramId(0);
+/// What is taken for the number of files in memory where a policy has to remember others: a large tree's.
+const FILES: usize = 1 << 14;
 
 /// Files in memory, from their starts.
 pub(super) struct Memory {
@@ -123,7 +23,7 @@ pub(super) struct Memory {
 impl Memory {
     /// Empty, with room for `capacity` bytes.
     pub(super) fn new(capacity: u64, policy: Policy) -> Memory {
-        Memory { capacity, used: 0, there: IdMap::default(), replacement: policy.build() }
+        Memory { capacity, used: 0, there: IdMap::default(), replacement: policy.build(FILES) }
     }
 
     /// How many bytes of a file are there, from its start.
@@ -134,7 +34,7 @@ impl Memory {
     /// A file is used.
     pub(super) fn touch(&mut self, file: FileId) {
         if self.there.contains_key(&file) {
-            self.replacement.touch(file);
+            self.replacement.touch(unit(file), ANYBODY);
         }
     }
 
@@ -147,13 +47,13 @@ impl Memory {
         match self.there.insert(file, bytes) {
             Some(before) => {
                 self.used -= before;
-                self.replacement.touch(file);
+                self.replacement.touch(unit(file), ANYBODY);
             }
-            None => self.replacement.insert(file),
+            None => self.replacement.insert(unit(file), ANYBODY, Arrival::Demand),
         }
         self.used += bytes;
         while self.used > self.capacity {
-            let Some(victim) = self.replacement.evict() else { return };
+            let Some(victim) = self.replacement.evict().map(file_of) else { return };
             self.used -= self.there.remove(&victim).unwrap_or(0);
             gone(victim);
         }
@@ -163,16 +63,24 @@ impl Memory {
     pub(super) fn remove(&mut self, file: FileId) {
         if let Some(bytes) = self.there.remove(&file) {
             self.used -= bytes;
-            self.replacement.remove(file);
+            self.replacement.remove(unit(file));
         }
     }
 
     /// Everything goes.
     pub(super) fn empty(&mut self) {
-        while let Some(victim) = self.replacement.evict() {
+        while let Some(victim) = self.replacement.evict().map(file_of) {
             self.used -= self.there.remove(&victim).unwrap_or(0);
         }
     }
+}
+
+fn unit(file: FileId) -> Block {
+    Block(file.0.into())
+}
+
+fn file_of(unit: Block) -> FileId {
+    FileId(unit.0 as u32)
 }
 
 #[cfg(test)]
@@ -240,12 +148,5 @@ mod tests {
             memory.empty();
             prop_assert_eq!(memory.used, 0);
         }
-    }
-
-    #[test]
-    fn names_are_read_as_they_are_written() {
-        assert_eq!(["lru", "fifo"].map(|name| name.parse::<Policy>().unwrap().to_string()), ["lru", "fifo"]);
-        let unknown = "belady".parse::<Policy>().unwrap_err();
-        assert_eq!(unknown.to_string(), "unknown policy 'belady': known are lru and fifo");
     }
 }

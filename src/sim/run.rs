@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::account::Tally;
 use super::driver::Script;
 use super::machine::Machine;
-use super::memory::Policy;
 use super::workload::Workload;
 use crate::config::Scope;
 use crate::device::{Kind, Nanos};
 use crate::engine::{self, Engine, Step};
 use crate::id::FileId;
 use crate::predict::PredictorChoice;
+use crate::replace::Policy;
 use crate::sys::thread::cpu_time;
 
 /// What a run is made with.

@@ -6,6 +6,7 @@ use super::generate::Recipe;
 use super::*;
 use crate::config::{PREDICTORS, Scope};
 use crate::device::{Kind, net_service};
+use crate::replace::Policy;
 use proptest::prelude::*;
 use std::time::Duration;
 

@@ -3,6 +3,7 @@
 //! Field names are a contract with scripts: add fields, never rename or remove them. A report written by one version
 //! must be readable by another, so whatever is missing takes its default.
 
+use super::own::OwnCacheReport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -49,6 +50,9 @@ pub struct Standing {
     pub path: Choice<String>,
     /// Whose page cache holds the data.
     pub cache: String,
+    /// Our own page cache, where it is ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_cache: Option<OwnCacheReport>,
     /// Whether data goes straight to the source's files.
     pub passthrough: Choice<bool>,
     /// Whether changes made directly in the source are reported, so that the kernel may rely on what it knows.

@@ -13,6 +13,7 @@ impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         verdict(f, &Verdict::of(self))?;
         writeln!(f, "\n{}", self.standing.to_string().trim_end())?;
+        super::own::tell(f, self.standing.own_cache.as_ref())?;
         opens(f, &self.opens)?;
         prefetch(f, self)?;
         changes(f, self)?;

@@ -3,8 +3,8 @@
 use super::*;
 use crate::config::Scope;
 use crate::device::Kind;
+use crate::replace::Policy;
 use crate::sim::grid::Place;
-use crate::sim::memory::Policy;
 use crate::sim::run::{Figures, Spread};
 
 fn rows() -> Vec<Row> {

@@ -15,6 +15,7 @@ fn busy() -> Report {
         uptime_s: 90,
         path: Choice { active: "resident".into(), reason: "root mounts a tree".into() },
         cache: "kernel".into(),
+        own_cache: None,
         passthrough: Choice { active: false, reason: "opens never reach the daemon".into() },
         watch: Choice { active: true, reason: "the kernel reports changes".into() },
         prefetching: Choice { active: true, reason: "a predictor is at work".into() },

@@ -1,0 +1,99 @@
+//! When each block was last referred to, and how often, also of blocks that have left the cache.
+//!
+//! What must stay true: it is bounded; what it forgets was used longest ago.
+
+use crate::id::IdMap;
+
+use super::Block;
+
+/// A block's past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Past {
+    /// The time of its last reference.
+    pub(super) last: u64,
+    /// References so far; no more than fit are counted.
+    pub(super) count: u32,
+}
+
+/// A past in eight bytes, because there are many: references are counted in the low bits, and a million of them a second
+/// for ten days fit into the others.
+#[derive(Clone, Copy, Debug)]
+struct Packed(u64);
+
+const COUNT_BITS: u32 = 24;
+const MOST: u64 = (1 << COUNT_BITS) - 1;
+
+impl Packed {
+    fn new(last: u64, count: u32) -> Self {
+        Packed(last << COUNT_BITS | u64::from(count).min(MOST))
+    }
+
+    fn past(self) -> Past {
+        Past { last: self.0 >> COUNT_BITS, count: (self.0 & MOST) as u32 }
+    }
+}
+
+/// See the module's head.
+#[derive(Clone, Debug)]
+pub(super) struct History {
+    past: IdMap<Block, Packed>,
+    room: usize,
+}
+
+impl History {
+    /// Remembers at least `room` blocks, and at most half as many more.
+    pub(super) fn new(room: usize) -> Self {
+        History { past: IdMap::default(), room }
+    }
+
+    /// Notes a reference; the past before it comes back.
+    pub(super) fn note(&mut self, block: Block, now: u64) -> Option<Past> {
+        let before = self.get(block);
+        let count = before.map_or(0, |past| past.count) + 1;
+        self.past.insert(block, Packed::new(now, count));
+        if self.past.len() > self.room + self.room / 2 {
+            self.forget();
+        }
+        before
+    }
+
+    pub(super) fn get(&self, block: Block) -> Option<Past> {
+        self.past.get(&block).map(|packed| packed.past())
+    }
+
+    /// Keeps those that were used last.
+    fn forget(&mut self) {
+        let mut times: Vec<u64> = self.past.values().map(|packed| packed.past().last).collect();
+        let place = times.len() - self.room.min(times.len());
+        let (_, &mut oldest, _) = times.select_nth_unstable(place);
+        self.past.retain(|_, packed| packed.past().last >= oldest);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        // Besides each slot a byte of the table's own; seven of eight slots are used at most.
+        self.past.capacity() * (size_of::<(Block, Packed)>() + 1) * 8 / 7
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut history = History::new(10);
+        for now in 0..100 {
+            assert_eq!(history.note(Block(now), now), None);
+            assert!(history.past.len() <= 15);
+            assert!((now.saturating_sub(9)..=now).all(|block| history.get(Block(block)).is_some()));
+        }
+        assert_eq!(history.note(Block(99), 107), Some(Past { last: 99, count: 1 }));
+        assert_eq!(history.get(Block(99)), Some(Past { last: 107, count: 2 }));
+    }
+
+    #[test]
+    fn more_than_fits_is_not_counted() {
+        let most = Packed::new(1 << 39, u32::MAX).past();
+        assert_eq!(most, Past { last: 1 << 39, count: MOST as u32 });
+    }
+}

@@ -1,0 +1,43 @@
+//! The block that was used least recently goes first.
+
+use lru::LruCache;
+
+use super::{Arrival, Block, Replacement};
+use crate::id::ProgramId;
+
+/// A queue of blocks from which any can be taken: what was put in last goes last.
+pub(super) type Queue = LruCache<Block, ()>;
+
+/// An entry of a [`Queue`] in bytes: two links and the key, and a pointer and the key in a table that is seven eighths
+/// full at most.
+pub(super) const ENTRY: usize = size_of::<[u64; 3]>() + size_of::<[u64; 2]>() * 8 / 7;
+
+pub(super) struct Lru(Queue);
+
+impl Lru {
+    pub(super) fn new() -> Self {
+        Lru(Queue::unbounded())
+    }
+}
+
+impl Replacement for Lru {
+    fn insert(&mut self, block: Block, _: ProgramId, _: Arrival) {
+        self.0.put(block, ());
+    }
+
+    fn touch(&mut self, block: Block, _: ProgramId) {
+        self.0.promote(&block);
+    }
+
+    fn remove(&mut self, block: Block) {
+        self.0.pop(&block);
+    }
+
+    fn evict(&mut self) -> Option<Block> {
+        self.0.pop_lru().map(|(block, ())| block)
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.len() * ENTRY
+    }
+}

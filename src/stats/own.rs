@@ -1,0 +1,114 @@
+//! The own page cache in a report.
+
+use crate::config::show_bytes;
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Formatter};
+
+/// Programs whose patterns are shown in words; the JSON has them all.
+const MOST_ROWS: usize = 10;
+
+/// How the own page cache stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OwnCacheReport {
+    /// Who leaves.
+    pub policy: String,
+    /// Most bytes of blocks.
+    pub size_bytes: u64,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Bytes of blocks held.
+    pub held_bytes: u64,
+    /// Bytes of tables, orders and histories besides.
+    pub bookkeeping_bytes: u64,
+    /// References that found their block.
+    pub hits: u64,
+    /// References whose block had to be read.
+    pub misses: u64,
+    /// References that waited for a block somebody else was reading.
+    pub waits: u64,
+    /// Blocks that left because there was no room.
+    pub evictions: u64,
+    /// Blocks that left because their file changed.
+    pub invalidated: u64,
+    /// Blocks that came after their file had changed, and were not kept.
+    pub late: u64,
+    /// Blocks fetched ahead.
+    pub ahead: u64,
+    /// Of these, blocks that were used.
+    pub ahead_used: u64,
+    /// Blocks fetched ahead that left unused.
+    pub ahead_unused: u64,
+    /// Bytes read into the cache.
+    pub read_bytes: u64,
+    /// How programs refer to their blocks.
+    pub patterns: Vec<ProgramPattern>,
+    /// Changes of patterns, the oldest first: `cscope: sequential -> looping at reference 1500`.
+    pub changes: Vec<String>,
+}
+
+/// How a program refers to its blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProgramPattern {
+    /// Its name.
+    pub name: String,
+    /// undecided, sequential, looping, clustered or probabilistic.
+    pub pattern: String,
+}
+
+/// Nothing where the kernel's cache is used.
+pub(super) fn tell(f: &mut Formatter<'_>, own: Option<&OwnCacheReport>) -> fmt::Result {
+    let Some(own) = own else { return Ok(()) };
+    let all = (own.hits + own.misses).max(1);
+    writeln!(
+        f,
+        "\nOwn cache ({}): {} of {} in blocks of {}, {} of bookkeeping; of {} references {} ({:.0}%) found their block.",
+        own.policy,
+        show_bytes(own.held_bytes),
+        show_bytes(own.size_bytes),
+        show_bytes(own.block_bytes),
+        show_bytes(own.bookkeeping_bytes),
+        own.hits + own.misses,
+        own.hits,
+        100.0 * own.hits as f64 / all as f64,
+    )?;
+    writeln!(
+        f,
+        "{} blocks left for others and {} because their file changed; of {} fetched ahead {} were used.",
+        own.evictions, own.invalidated, own.ahead, own.ahead_used
+    )?;
+    for program in own.patterns.iter().filter(|program| program.pattern != "undecided").take(MOST_ROWS) {
+        writeln!(f, "  {:<16} {}", program.name, program.pattern)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Told(Option<OwnCacheReport>);
+
+    impl fmt::Display for Told {
+        fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+            tell(f, self.0.as_ref())
+        }
+    }
+
+    #[test]
+    fn only_what_is_there_is_told() {
+        assert_eq!(Told(None).to_string(), "");
+        let name = |name: &str, pattern: &str| ProgramPattern { name: name.into(), pattern: pattern.into() };
+        let own = OwnCacheReport {
+            policy: "dear".into(),
+            hits: 3,
+            misses: 1,
+            patterns: vec![name("cscope", "looping"), name("wc", "undecided")],
+            ..OwnCacheReport::default()
+        };
+        let text = Told(Some(own)).to_string();
+        assert!(text.contains("of 4 references 3 (75%)"), "{text}");
+        assert!(text.contains("cscope           looping") && !text.contains("wc"), "{text}");
+    }
+}
