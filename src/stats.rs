@@ -9,8 +9,8 @@ mod explanation;
 mod history;
 mod latency;
 mod operation;
-mod prometheus;
 mod own;
+mod prometheus;
 mod report;
 mod telling;
 mod verdict;
@@ -21,8 +21,8 @@ pub use explanation::{Expected, Explanation, Uses};
 pub use history::{History, Point};
 pub use latency::Latencies;
 pub use operation::Operation;
-pub use prometheus::prometheus;
 pub use own::{OwnCacheReport, ProgramPattern};
+pub use prometheus::prometheus;
 pub use report::{
     Choice, Events, Footprint, Memory, ModelFile, Opens, Prefetch, Program, Report, RequestTimes, Scans,
     Standing,
