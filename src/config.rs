@@ -5,6 +5,7 @@
 //! the file system; `Surroundings` carries in what depends on who we are.
 
 mod error;
+mod inode_window;
 mod option;
 mod place;
 mod spelling;
@@ -12,6 +13,7 @@ mod unit;
 mod words;
 
 pub use error::OptionError;
+pub use inode_window::InodeWindow;
 pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
 pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_duration};
@@ -108,6 +110,8 @@ pub struct Config {
     pub budget: Option<u64>,
     /// How long an open whose file is being fetched may wait for the fetch.
     pub join_wait: Duration,
+    /// How many entries of a directory are looked at around one that had to be fetched.
+    pub inode_window: InodeWindow,
     /// Notice changes made directly in the source, where the kernel and our rights allow.
     pub watch: bool,
     /// How long the kernel may keep names and attributes of a source that is not watched.
@@ -154,6 +158,7 @@ impl Config {
             model_size: option::MODEL_SIZE,
             budget: None,
             join_wait: option::JOIN_WAIT,
+            inode_window: InodeWindow::Auto,
             watch: true,
             timeout: option::TIMEOUT,
             save_interval: option::SAVE_INTERVAL,

@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["live", "sim"],
     &["trace"],
     &["engine"],
-    &["predict", "plan", "stream"],
+    &["predict", "plan", "stream", "walk"],
     &["model"],
     &["event", "id", "clock", "config", "stats", "names", "device"],
     &["codec"],

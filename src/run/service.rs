@@ -104,6 +104,7 @@ impl Service {
                 budget: config.budget.unwrap_or_else(memory::default_budget),
             },
             memory: config.model_size,
+            inode_window: config.inode_window,
             join_wait: config.join_wait,
             save_interval: config.save_interval,
             record: config.record.as_deref().map(recording::file).transpose()?,
