@@ -320,7 +320,10 @@ impl Planner {
 
     /// These were asked for and are not brought after all.
     fn unname(&mut self, files: Vec<FileId>) {
-        files.into_iter().for_each(|file| self.marks.of(file).named = 0);
+        for file in files {
+            let mark = self.marks.of(file);
+            (mark.named, mark.siblings) = (0, 0);
+        }
     }
 
     fn note_facts(&mut self, file: FileId, outcome: Outcome) {

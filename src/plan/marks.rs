@@ -22,6 +22,8 @@ pub(super) struct Mark {
     before: Moment,
     /// Its name and inode were asked for.
     pub(super) named: Moment,
+    /// Those of its siblings were, or of what is in it.
+    pub(super) siblings: Moment,
     pub(super) question: Question,
     /// A job for it failed, or it was removed, and nothing has been seen of it since.
     pub(super) absent: bool,

@@ -18,6 +18,8 @@ const UNKNOWN_SIZE: u64 = 64 << 10;
 pub(super) const FILE_BYTES_MAX: u64 = 32 << 20;
 /// Predictions pulled at a time.
 const PULL: usize = 256;
+/// Whoever opens what is in a directory does so within so many accesses.
+const SOON: usize = 8;
 /// Deepest directory looked at: PATH_MAX has room for no more components.
 const DEPTH_MAX: u32 = 2048;
 
@@ -58,7 +60,7 @@ impl Planner {
     /// What is to be done for a prediction; perhaps nothing.
     fn consider(&mut self, next: Prediction, group: GroupId, since: Moment, batch: &Batch) -> Wanted {
         let (file, mark, facts) = (next.file, self.marks.get(next.file), self.facts.get(next.file));
-        let siblings = next.kind == Kind::Siblings;
+        let siblings = next.kind == Kind::Siblings || self.is_looked_into(next, group);
         let directory = next.kind == Kind::List || siblings || facts.is_some_and(|facts| facts.directory);
         // What failed is left alone until something is seen of it.
         let absent = mark.resident < since && !mark.absent;
@@ -70,13 +72,26 @@ impl Planner {
             facts,
             depth: 0,
             directory,
-            // Whoever expects siblings says so once, and knows better than the file's own marks.
             attributes: !self.ledger.has_attributes(file)
-                && if siblings { !mark.absent } else { absent && mark.named < since },
+                && match next.kind {
+                    // That it was listed, or its name looked up, says nothing of what is in it.
+                    Kind::Siblings => mark.siblings < since && !mark.absent,
+                    _ => absent && mark.named < since,
+                },
             siblings,
             data,
             reserve: if data { size } else { 0 },
         }
+    }
+
+    /// Is a directory to be listed by somebody who opens nothing in it? Then what is in it is looked at, if anything is:
+    /// a history does not tell, for names that had been brought were not seen.
+    fn is_looked_into(&self, next: Prediction, group: GroupId) -> bool {
+        let Some(plan) = self.groups.get(&group).filter(|_| next.kind == Kind::List && self.siblings > 0)
+        else {
+            return false;
+        };
+        plan.ahead.iter().skip(1).take(SOON).all(|next| next.kind != Kind::Open)
     }
 
     /// Puts it into the window, behind the directories above it that nobody asked for yet.
@@ -106,7 +121,9 @@ impl Planner {
             }
         }
         if wanted.attributes {
-            self.marks.of(wanted.file).named = self.now;
+            let mark = self.marks.of(wanted.file);
+            mark.named = self.now;
+            mark.siblings = if wanted.siblings { self.now } else { mark.siblings };
         }
         batch.push(Wanted { depth, ..wanted });
     }
