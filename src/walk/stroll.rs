@@ -47,7 +47,8 @@ pub(super) struct Stroll {
     looks: Gait,
     /// It has listed a directory inside one that it had listed, or entered several in order.
     descends: bool,
-    entered: u8,
+    /// Its way into directories that it does not list.
+    enters: Gait,
     here: Option<FileId>,
     spots: IdMap<FileId, Spot>,
     fronts: Vec<Front>,
@@ -91,7 +92,7 @@ type Manner = (Option<Order>, Deed, bool);
 
 impl Stroll {
     pub(super) fn new(group: GroupId) -> Stroll {
-        let (opens, lists, looks) = Default::default();
+        let (opens, lists, looks, enters) = Default::default();
         let (spots, fronts, wanted, outside, given) = Default::default();
         Stroll {
             group,
@@ -100,7 +101,7 @@ impl Stroll {
             lists,
             looks,
             descends: false,
-            entered: 0,
+            enters,
             here: None,
             spots,
             fronts,
@@ -131,7 +132,7 @@ impl Stroll {
             self.reached = self.reached.max(number);
         }
         if step.kind == Kind::Lookup && entry.directory {
-            return self.enter(child);
+            return self.enter(child, directory);
         }
         let before = self.manner();
         self.here = Some(child.dir);
@@ -241,15 +242,15 @@ impl Stroll {
             Kind::List | Kind::Siblings => &mut spot.entered,
         };
         let from = place.replace(child.index);
-        let (covered, arrived) = (kind == Kind::Lookup && spot.brought, spot.listed || from.is_some());
+        let (covered, listed) = (kind == Kind::Lookup && spot.brought, spot.listed);
         let gait = match kind {
             Kind::Open => &mut self.opens,
             Kind::Lookup => &mut self.looks,
             Kind::List | Kind::Siblings => &mut self.lists,
         };
         // Whoever comes into a directory without having listed it may begin anywhere.
-        if arrived {
-            gait.step(directory, kind, from, child.index, covered);
+        if listed || from.is_some() {
+            gait.step(directory, kind, (from, child.index), listed, covered);
         }
         let rank = |index| directory.rank(Order::Inode, index);
         from.is_some_and(|from| rank(from).abs_diff(rank(child.index)) <= width)
@@ -261,20 +262,21 @@ impl Stroll {
         self.spots.entry(dir).or_default().listed = true;
     }
 
-    /// A name on the way to something below it.
-    fn enter(&mut self, child: Child) {
-        self.spots.entry(child.dir).or_default().entered = Some(child.index);
-        if self.looks.walks() || self.opens.walks() {
-            self.entered = self.entered.saturating_add(1);
-            self.descends |= self.entered >= STEPS;
+    /// A name on the way to something below it. Whoever takes one after the other walks there too.
+    fn enter(&mut self, child: Child, directory: &Directory) {
+        let spot = self.spots.entry(child.dir).or_default();
+        let from = spot.entered.replace(child.index);
+        if from.is_some() && !spot.listed {
+            self.enters.step(directory, Kind::List, (from, child.index), false, false);
         }
+        self.descends |= self.enters.walks() && (self.looks.walks() || self.opens.walks());
     }
 
     /// Its manner has changed.
     fn turn(&mut self, (order, deed, _): Manner, known: &Known) {
         let now = self.manner();
         if order.is_some() && now.0.is_none() {
-            (self.descends, self.entered) = (false, 0);
+            self.descends = false;
         }
         if order.is_none() || deed != now.1 {
             self.given.clear();
