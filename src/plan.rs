@@ -322,7 +322,7 @@ impl Planner {
     fn unname(&mut self, files: Vec<FileId>) {
         for file in files {
             let mark = self.marks.of(file);
-            (mark.named, mark.siblings) = (0, 0);
+            (mark.named, mark.siblings) = (0, false);
         }
     }
 

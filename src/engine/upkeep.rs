@@ -7,8 +7,8 @@ use super::Engine;
 use crate::id::{FileId, ProgramId};
 use crate::names::Names;
 
-/// Kept for each file beside its name: facts (20 bytes), marks (20), its last place in the history (4).
-const BESIDE_NAME: usize = 44;
+/// Kept for each file beside its name: facts (20 bytes), marks (16), its last place in the history (4).
+const BESIDE_NAME: usize = 40;
 /// When it was in vain, it is not tried again for so many accesses.
 const IN_VAIN: u64 = 10_000;
 

@@ -75,7 +75,7 @@ impl Planner {
             attributes: !self.ledger.has_attributes(file)
                 && match next.kind {
                     // That it was listed, or its name looked up, says nothing of what is in it.
-                    Kind::Siblings => mark.siblings < since && !mark.absent,
+                    Kind::Siblings => !(mark.siblings && mark.named >= since) && !mark.absent,
                     _ => absent && mark.named < since,
                 },
             siblings,
@@ -122,8 +122,7 @@ impl Planner {
         }
         if wanted.attributes {
             let mark = self.marks.of(wanted.file);
-            mark.named = self.now;
-            mark.siblings = if wanted.siblings { self.now } else { mark.siblings };
+            (mark.named, mark.siblings) = (self.now, wanted.siblings);
         }
         batch.push(Wanted { depth, ..wanted });
     }

@@ -204,6 +204,28 @@ fn with_the_window_off_nothing_is_kept_or_said() {
     assert!(!walker.goes() && walker.ahead().is_empty());
 }
 
+/// Files of small directories, opened at random by somebody who has listed none of them: now and then three dozen look
+/// like a walk, and then it costs one horizon.
+#[test]
+fn chance_in_small_directories_is_seldom_a_walk() {
+    let mut dice = crate::device::SplitMix(1);
+    let mut said = 0;
+    for _ in 0..50 {
+        let mut tree = Tree::default();
+        tree.dir(0, 0, 0, &(1..=60).collect::<Vec<_>>());
+        (1..=60).for_each(|dir| tree.dir(dir, dir * 100, 6, &[]));
+        let mut walker = Walker::new(tree);
+        (0..=60).for_each(|dir| walker.tell(dir));
+        for _ in 0..360 {
+            let (dir, file) = (1 + (dice.next() % 60) as u32, (dice.next() % 6) as u32);
+            walker.step(dir, Kind::Lookup, true);
+            walker.step(dir * 100 + file, Kind::Open, true);
+            said += walker.ahead().len();
+        }
+    }
+    assert!(said < 50 * 360 / 20, "{said} files for nothing");
+}
+
 proptest! {
     /// Whatever is done in whatever order: what is said is in the tree, is said once at a time, and only on a course.
     #[test]
