@@ -16,6 +16,7 @@ mod directory;
 mod gait;
 mod known;
 mod siblings;
+mod spot;
 mod stroll;
 
 use known::Known;

@@ -75,7 +75,7 @@ impl Planner {
             attributes: !self.ledger.has_attributes(file)
                 && match next.kind {
                     // That it was listed, or its name looked up, says nothing of what is in it.
-                    Kind::Siblings => !(mark.siblings && mark.named >= since) && !mark.absent,
+                    Kind::Siblings => !(mark.absent || mark.siblings && mark.named >= since),
                     _ => absent && mark.named < since,
                 },
             siblings,

@@ -13,6 +13,7 @@ use super::directory::{Directory, Order};
 use super::gait::{Gait, STEPS};
 use super::known::{Child, Known};
 use super::siblings::{Siblings, stretch, window};
+use super::spot::{Front, Spot};
 use crate::id::{FileId, GroupId, IdMap};
 use crate::predict::{Course, Kind, Prediction};
 
@@ -61,30 +62,6 @@ pub(super) struct Stroll {
     reached: u64,
     /// Siblings were given without a walk.
     loose: bool,
-}
-
-/// What the stream did in a directory.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spot {
-    /// The last entry of each kind, by its place as listed.
-    opened: Option<u32>,
-    entered: Option<u32>,
-    looked_at: Option<u32>,
-    listed: bool,
-    /// Its entries were brought: looking at them is not seen.
-    brought: bool,
-    fronted: bool,
-}
-
-/// A level of what lies ahead.
-#[derive(Clone, Copy, Debug)]
-struct Front {
-    dir: FileId,
-    order: Order,
-    next: u32,
-    end: u32,
-    /// Its files one by one, and nothing else: a window of siblings.
-    alone: bool,
 }
 
 /// What a walk is, as far as it is known. When it changes, what lies ahead is others.
