@@ -6,6 +6,7 @@
 
 mod error;
 mod file;
+mod inode_window;
 mod option;
 mod place;
 mod spelling;
@@ -14,6 +15,7 @@ mod words;
 
 pub use error::OptionError;
 pub use file::{Defaults, FileError};
+pub use inode_window::InodeWindow;
 pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
 pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_duration};
@@ -121,6 +123,8 @@ pub struct Config {
     pub prefetch: bool,
     /// How long an open whose file is being fetched may wait for the fetch.
     pub join_wait: Duration,
+    /// How many entries of a directory are looked at around one that had to be fetched.
+    pub inode_window: InodeWindow,
     /// Notice changes made directly in the source, where the kernel and our rights allow.
     pub watch: bool,
     /// How long the kernel may keep names and attributes of a source that is not watched.
@@ -182,6 +186,7 @@ impl Config {
             budget: None,
             prefetch: true,
             join_wait: option::JOIN_WAIT,
+            inode_window: InodeWindow::Auto,
             watch: true,
             timeout: option::TIMEOUT,
             save_interval: option::SAVE_INTERVAL,

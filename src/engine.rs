@@ -14,8 +14,10 @@ use crate::id::{FileId, GroupId, JobId, ProgramId, SessionId, StreamId};
 use crate::plan::Planner;
 use crate::predict::{Access, Kind, LoadError, Prediction, Predictor, PredictorChoice};
 use crate::stream::{Stream, Streams};
+use crate::walk::Walks;
 
 mod account;
+mod sight;
 mod snapshot;
 mod step;
 mod upkeep;
@@ -27,6 +29,7 @@ pub use crate::plan::{
 };
 pub use crate::predict::{Scans, Sightings};
 pub use account::FileAccount;
+use sight::Sight;
 pub use snapshot::{Opens, Snapshot};
 pub use step::Step;
 
@@ -46,6 +49,7 @@ pub struct Engine {
     predictor: Box<dyn Predictor>,
     streams: Streams,
     planner: Planner,
+    walks: Walks,
     budget: u64,
     /// The latest moment anybody spoke of.
     now: Micros,
@@ -63,6 +67,7 @@ impl Engine {
             predictor: settings.predictor.build(),
             streams: Streams::new(settings.scope),
             planner: Planner::new(settings.budget),
+            walks: Walks::default(),
             budget: settings.budget,
             now: Micros(0),
             events: 0,
@@ -99,11 +104,13 @@ impl Engine {
             let origin = Origin { parent: Some(stream), program, group, session: SessionId(0) };
             return self.predictor.begin(stream, &origin);
         }
+        self.end_walk(stream);
         self.predictor.exec(stream, program);
     }
 
     /// The stream is over. Its group is over when it has been without streams for two seconds.
     pub fn end(&mut self, stream: StreamId) {
+        self.end_walk(stream);
         if self.streams.end(stream, self.now) {
             self.predictor.end(stream);
         }
@@ -151,8 +158,8 @@ impl Engine {
         self.opens.judge(residency);
         self.programs.entry(program).or_default().judge(residency);
         if matches!(residency, Residency::Partial | Residency::Miss) {
-            self.planner.missed(group, file, self.predictor.as_mut());
-            self.planner.advance(group, self.predictor.as_mut(), effects);
+            self.missed(group, file);
+            self.advance(group, effects);
         }
     }
 
@@ -165,7 +172,7 @@ impl Engine {
     pub fn settle(&mut self, at: Micros, job: JobId, outcome: Outcome, effects: &mut Vec<Effect>) {
         self.now = self.now.max(at);
         if let Some(group) = self.planner.settle(at, job, outcome, effects) {
-            self.planner.advance(group, self.predictor.as_mut(), effects);
+            self.advance(group, effects);
         }
     }
 
@@ -177,7 +184,8 @@ impl Engine {
             self.planner.end_group(group, effects);
         }
         self.planner.age(self.now);
-        self.planner.advance_all(self.predictor.as_mut(), effects);
+        let mut sight = Sight { predictor: self.predictor.as_mut(), walks: &mut self.walks };
+        self.planner.advance_all(&mut sight, effects);
     }
 
     /// Sets the budget in bytes.
@@ -202,6 +210,7 @@ impl Engine {
     pub fn forget_nameless(&mut self, nameless: &[FileId]) {
         let sorted: BTreeSet<FileId> = nameless.iter().copied().collect();
         nameless.iter().for_each(|&file| self.planner.forget(file));
+        self.walks.forget();
         self.predictor.forget(&|file| sorted.contains(&file));
     }
 
@@ -300,8 +309,14 @@ impl Engine {
             _ => None,
         };
         let course = kind.map(|kind| self.predictor.observe(Access { stream, file, kind }));
+        if let Some(kind) = kind {
+            self.walk(event, kind, group);
+        }
         let ours = if op == Op::Lookup {
-            self.planner.named(file);
+            // Of a directory that was looked up the entries are not in memory yet.
+            if !self.walks.is_directory(file) {
+                self.planner.named(file);
+            }
             false
         } else {
             self.planner.used(file, at)
@@ -310,14 +325,14 @@ impl Engine {
             self.inquire(file, false, effects);
         }
         if let Some(course) = course {
-            self.planner.steer(group, course, effects);
+            self.steer(group, course, effects);
         }
         if matches!(residency, Residency::Partial | Residency::Miss) {
-            self.planner.missed(group, file, self.predictor.as_mut());
+            self.missed(group, file);
         } else if op == Op::Open {
             self.planner.opened(group, ours, effects);
         }
-        self.planner.advance(group, self.predictor.as_mut(), effects);
+        self.advance(group, effects);
     }
 }
 

@@ -73,6 +73,47 @@ pub struct Origin {
     pub session: SessionId,
 }
 
+/// One entry of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Which file it is.
+    pub file: FileId,
+    /// Its inode number in the source, as the directory tells it.
+    pub inode: u64,
+    /// Its place among the entries of the directory when they are sorted by name (as bytes), from 0.
+    pub by_name: u32,
+    /// Is it a directory?
+    pub directory: bool,
+}
+
+/// What a directory contained when it was read, or a piece of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// Which directory.
+    pub dir: FileId,
+    /// Entries before these, in pieces that were told before. 0 begins a new listing.
+    pub at: u32,
+    /// Nothing follows.
+    pub last: bool,
+    /// The entries, at most [`Listing::PIECE`], without `.` and `..`, in the order of the directory.
+    pub entries: Vec<Entry>,
+}
+
+impl Listing {
+    /// Most entries of a piece: as many as fit a record of a trace.
+    pub const PIECE: usize = 256;
+
+    /// A whole listing in pieces; at least one, also of an empty directory.
+    pub fn pieces(dir: FileId, entries: &[Entry]) -> Vec<Listing> {
+        let count = entries.len().div_ceil(Listing::PIECE).max(1);
+        let piece = |number: usize| {
+            let (from, to) = (number * Listing::PIECE, entries.len().min((number + 1) * Listing::PIECE));
+            Listing { dir, at: from as u32, last: number + 1 == count, entries: entries[from..to].to_vec() }
+        };
+        (0..count).map(piece).collect()
+    }
+}
+
 /// What is known of a file's place on the device and its size; used for order and budget only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {

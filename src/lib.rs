@@ -18,6 +18,7 @@
 //!           trace         what an engine was told, and its effects, as a file; replay, import   format
 //!           engine        observe(event) -> effects                      pure: no threads, files, clock, randomness
 //!             predict     Pcm, Match, ... behind one trait               pure
+//!             walk        what a tree's structure tells of what is next  pure
 //!             plan        predictions -> jobs: horizon, order, budget    pure
 //!             stream      process -> stream: inheritance, program        pure
 //!             replace     who leaves a full cache: Lru, Dear, ...        pure
@@ -84,3 +85,4 @@ pub mod stats;
 pub mod stream;
 pub mod sys;
 pub mod trace;
+pub mod walk;

@@ -24,6 +24,7 @@ mod explain;
 mod figures;
 mod follow;
 mod keeper;
+mod listings;
 mod opens;
 pub(crate) mod pace;
 mod processes;
@@ -45,6 +46,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::RecvTimeoutError;
 use parking_lot::Mutex;
 
+use crate::config::InodeWindow;
 use crate::engine::{Engine, Job, Outcome, Settings, Snapshot};
 use crate::event::{Op, Residency};
 use crate::id::{FileId, ProgramId};
@@ -52,7 +54,7 @@ use crate::names::{Names, Programs};
 use crate::stats::Counters;
 use crate::trace::Start;
 use attachment::Berth;
-use backing::{Backing, DirBacking};
+use backing::{Backing, DirBacking, Scratch};
 use crew::Crew;
 use desk::{Desk, Input};
 use driver::Driver;
@@ -66,6 +68,7 @@ pub use board::{Joined, Want};
 pub use errand::{Brought, Errand, ErrandError};
 pub use figures::Figures;
 pub use keeper::SaveError;
+pub use listings::Listed;
 pub use pace::Ways;
 pub use processes::{Caller, OUTSIDE};
 pub use tape::{RecordError, Recording};
@@ -85,6 +88,8 @@ pub struct LiveConfig {
     pub model: Option<PathBuf>,
     /// Most memory for what is learned, in bytes, names included.
     pub memory: u64,
+    /// How many entries of a directory are looked at around one that had to be fetched.
+    pub inode_window: InodeWindow,
     /// Predictor and budget.
     pub settings: Settings,
     /// How long a request may wait for a job that brings what it wants.
@@ -149,7 +154,7 @@ impl Default for Live {
     fn default() -> Self {
         struct Nowhere;
         impl Backing for Nowhere {
-            fn warm(&self, _: &Job, _: &mut Vec<u8>) -> Outcome {
+            fn warm(&self, _: &Job, _: &mut Scratch) -> Outcome {
                 Outcome::Failed
             }
         }
@@ -168,8 +173,10 @@ impl Live {
     /// When the thread cannot be started.
     pub fn start(config: LiveConfig) -> io::Result<Arc<Live>> {
         let (source, names) = (config.source.clone(), config.names.clone());
-        let backing =
-            |berth: &Arc<Berth>| Box::new(DirBacking::new(source, names, berth.clone())) as Box<dyn Backing>;
+        let follows_walks = config.inode_window != InodeWindow::Off;
+        let backing = |berth: &Arc<Berth>| {
+            Box::new(DirBacking::new(source, names, berth.clone(), follows_walks)) as Box<dyn Backing>
+        };
         Live::start_with(config, backing)
     }
 
@@ -179,6 +186,9 @@ impl Live {
     ) -> io::Result<Arc<Live>> {
         let LiveConfig { names, counters, model, join_wait, memory, .. } = config;
         let (live, inputs) = Live::assemble(names, counters, model, join_wait, backing);
+        if config.inode_window != InodeWindow::Off {
+            live.desk.follow_walks();
+        }
         let mut engine = Engine::new(config.settings);
         live.keeper.load(&mut engine, memory);
         let parents = live.tape.clone();
@@ -194,6 +204,7 @@ impl Live {
             programs: live.programs.clone(),
             tape: live.tape.clone(),
             save: live.keeper.path().map(|_| (config.save_interval, live.saver())),
+            inode_window: config.inode_window,
             rounds: Default::default(),
         };
         let thread = std::thread::Builder::new().name("engine".into()).spawn(move || driver.run(&inputs))?;

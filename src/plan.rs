@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use crate::clock::Micros;
 use crate::id::{FileId, GroupId, IdMap, JobId};
-use crate::predict::{Course, Prediction, Predictor};
+use crate::predict::{Course, Prediction};
 
 mod account;
 mod batch;
@@ -53,6 +53,17 @@ pub struct Planner {
     now: Moment,
     parent_of: Option<ParentOf>,
     pulled: Vec<Prediction>,
+    /// Entries that a job for siblings looks at, at most.
+    siblings: u64,
+}
+
+/// Where the plan gets what is ahead of a group from.
+pub trait Foresight {
+    /// As [`crate::predict::Predictor::predict`]; the group is on this course.
+    fn predict(&mut self, group: GroupId, course: Course, room: usize, out: &mut Vec<Prediction>);
+
+    /// As [`crate::predict::Predictor::rewind`].
+    fn rewind(&mut self, group: GroupId);
 }
 
 /// What is planned for a group.
@@ -80,6 +91,7 @@ impl Planner {
             now: 1,
             parent_of: None,
             pulled: Vec::new(),
+            siblings: 0,
         }
     }
 
@@ -91,6 +103,16 @@ impl Planner {
     /// Sets how much is asked for at once.
     pub fn set_window(&mut self, window: Window) {
         self.window = window;
+    }
+
+    /// Sets how many entries one job for siblings looks at.
+    pub fn set_siblings(&mut self, entries: u64) {
+        self.siblings = entries;
+    }
+
+    /// The directory a file is in, as far as there is a name.
+    pub fn parent(&self, file: FileId) -> Option<FileId> {
+        self.parent_of.as_ref()?(file)
     }
 
     /// Lets the plan know directories, for its order and to bring those that no run has named.
@@ -138,7 +160,7 @@ impl Planner {
     }
 
     /// An access to the file, in the group, had to wait for the device.
-    pub fn missed(&mut self, group: GroupId, file: FileId, predictor: &mut dyn Predictor) {
+    pub fn missed(&mut self, group: GroupId, file: FileId, foresight: &mut dyn Foresight) {
         let now = self.now;
         let before = self.marks.before(file, now);
         let plan = self.group(group);
@@ -148,31 +170,32 @@ impl Planner {
         }
         if plan.gate.miss() {
             plan.ahead.clear();
-            predictor.rewind(group);
+            foresight.rewind(group);
         }
     }
 
-    /// The group is on this course now. A change withdraws what was planned on the old one.
-    pub fn steer(&mut self, group: GroupId, course: Course, effects: &mut Vec<Effect>) {
+    /// The group is on this course now. A change withdraws what was planned on the old one. Says whether it was one.
+    pub fn steer(&mut self, group: GroupId, course: Course, effects: &mut Vec<Effect>) -> bool {
         match self.groups.get_mut(&group) {
-            Some(plan) if plan.course == course => {}
+            Some(plan) if plan.course == course => return false,
             Some(plan) => {
                 plan.course = course;
                 plan.ahead.clear();
                 let nameless = self.ledger.abandon(group, effects);
                 self.unname(nameless);
             }
-            None if course == Course::NONE => {}
+            None if course == Course::NONE => return false,
             None => self.group(group).course = course,
         }
+        true
     }
 
     /// Asks for the group's next window, if it is time.
-    pub fn advance(&mut self, group: GroupId, predictor: &mut dyn Predictor, effects: &mut Vec<Effect>) {
+    pub fn advance(&mut self, group: GroupId, foresight: &mut dyn Foresight, effects: &mut Vec<Effect>) {
         let ready = |plan: &&Group| plan.gate.armed() && plan.course != Course::NONE;
         let Some(since) = self.groups.get(&group).filter(ready).map(|plan| plan.since) else { return };
         while self.ledger.window_done(group) {
-            let batch = self.collect(group, since, predictor);
+            let batch = self.collect(group, since, foresight);
             if batch.wanted.is_empty() {
                 return;
             }
@@ -181,11 +204,11 @@ impl Planner {
     }
 
     /// Asks for the next window of every group that is ready for one.
-    pub fn advance_all(&mut self, predictor: &mut dyn Predictor, effects: &mut Vec<Effect>) {
+    pub fn advance_all(&mut self, foresight: &mut dyn Foresight, effects: &mut Vec<Effect>) {
         let armed = self.groups.iter().filter(|(_, plan)| plan.gate.armed());
         let mut groups: Vec<GroupId> = armed.map(|(&group, _)| group).collect();
         groups.sort_unstable();
-        groups.into_iter().for_each(|group| self.advance(group, predictor, effects));
+        groups.into_iter().for_each(|group| self.advance(group, foresight, effects));
     }
 
     /// The group is over.
@@ -297,7 +320,10 @@ impl Planner {
 
     /// These were asked for and are not brought after all.
     fn unname(&mut self, files: Vec<FileId>) {
-        files.into_iter().for_each(|file| self.marks.of(file).named = 0);
+        for file in files {
+            let mark = self.marks.of(file);
+            (mark.named, mark.siblings) = (0, false);
+        }
     }
 
     fn note_facts(&mut self, file: FileId, outcome: Outcome) {

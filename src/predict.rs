@@ -47,6 +47,9 @@ pub enum Kind {
     List,
     /// A name was looked up, no more. Seen only when the kernel did not know it.
     Lookup,
+    /// Of a directory: it is listed, and what is in it looked at; of a file: it and its siblings around are. Only
+    /// expected, never seen as one access.
+    Siblings,
 }
 
 /// One access, as far as learning cares.

@@ -24,6 +24,7 @@ mod disguise;
 mod encode;
 mod file;
 mod import;
+mod listings;
 mod names;
 mod reader;
 mod record;
@@ -48,7 +49,8 @@ pub use writer::Writer;
 
 const MAGIC: &[u8; 8] = b"AUGURTR\n";
 /// Goes up when older programs could not read the file any more.
-const VERSION: u16 = 1;
+/// 2: what directories contained.
+const VERSION: u16 = 2;
 /// The longest body: a program's path (4096) and some. What is longer is cut into pieces.
 const RECORD_MAX: usize = 8192;
 

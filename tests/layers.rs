@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["live", "sim", "cache"],
     &["trace"],
     &["engine"],
-    &["predict", "plan", "stream", "replace"],
+    &["predict", "plan", "stream", "replace", "walk"],
     &["model"],
     &["event", "id", "clock", "config", "stats", "names", "device"],
     &["codec"],

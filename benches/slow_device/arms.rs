@@ -42,7 +42,7 @@ pub(crate) enum Arm {
     Second,
     /// The second run again, everything in memory.
     MountHot,
-    /// As the second run, but `predictor=none`.
+    /// As the second run, but with `predictor=none` and `inode_window=0`.
     Off,
 }
 
@@ -125,7 +125,8 @@ impl Theatre<'_, '_> {
 
     fn control(&mut self, round: usize, samples: &mut Vec<Sample>) -> anyhow::Result<()> {
         let model = self.stage.scratch().directory("model-off")?.join("model");
-        let options = [format!("model={}", model.display()), "predictor=none".into()];
+        let options =
+            [format!("model={}", model.display()), "predictor=none".into(), "inode_window=0".into()];
         self.through_mount(round, &options, (Arm::Off, None), samples)
     }
 

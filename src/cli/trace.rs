@@ -288,7 +288,7 @@ fn check(path: &Path) -> anyhow::Result<u8> {
     say(&format!("{steps} steps, {effects} effects: {verdict}\n"))?;
     if let Some(first) = &replayed.first {
         let (recorded, replayed) = (first.recorded.first(), first.replayed.first());
-        let (at, number, step) = (first.at, first.number, first.step);
+        let (at, number, step) = (first.at, first.number, &first.step);
         say(&format!(
             "the first: step {number}, at byte {at}, {step:?}: recorded {recorded:?}, replayed {replayed:?}\n"
         ))?;

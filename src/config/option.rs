@@ -178,9 +178,11 @@ pub static OPTIONS: &[MountOption] = &[
     ),
     option(
         "inode_window",
-        "0",
-        "entries of a directory whose attributes are read ahead at a look-up; this version knows 0 (off)",
-        Kind::Word(&["0"], |_, _| {}),
+        "auto",
+        "entries of a directory that are looked at around one that had to be fetched; 0 also leaves walks alone",
+        Kind::Text("0|2^n|auto", "0, auto, or a power of two up to 4096", |c, word| {
+            word.parse().map(|window| c.inode_window = window).is_ok()
+        }),
     ),
     option(
         "watch",

@@ -84,7 +84,7 @@ fn each_mistake_has_its_sentence() {
         ("ro=1", "option 'ro' takes no value"),
         ("path=fast", "path=fast is not known: choose one of auto, resident, passthrough, plain"),
         ("cache=mine", "cache=mine is not known: choose one of kernel, own"),
-        ("inode_window=8", "inode_window=8 is not known: choose one of 0"),
+        ("inode_window=6", "inode_window=6 cannot be read: write 0, auto, or a power of two up to 4096"),
         ("budget=lots", "budget=lots cannot be read: write a number of bytes, or a number with K, M or G"),
         ("budget=1", "budget=1 is out of range: from 64K to 1T"),
         ("join_wait=11s", "join_wait=11s is out of range: from 0s to 10s"),

@@ -2,12 +2,13 @@
 
 use super::{Effect, Engine, Outcome, Window};
 use crate::clock::Micros;
-use crate::event::{AccessEvent, Origin, Residency};
+use crate::config::InodeWindow;
+use crate::event::{AccessEvent, Listing, Origin, Residency};
 use crate::id::{FileId, JobId, ProgramId, StreamId};
 
 /// One call of a driver. The same steps, taken by an engine made with the same settings that knows the same
 /// names, have the same effects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// [`Engine::begin`].
     Begin(StreamId, Origin),
@@ -31,6 +32,10 @@ pub enum Step {
     Budget(u64),
     /// [`Engine::forget`].
     Forget(FileId),
+    /// [`Engine::listed`].
+    Listed(Listing),
+    /// [`Engine::set_inode_window`].
+    InodeWindow(InodeWindow),
 }
 
 impl Engine {
@@ -48,6 +53,8 @@ impl Engine {
             Step::Window(window) => self.set_window(window),
             Step::Budget(budget) => self.set_budget(budget),
             Step::Forget(file) => self.forget(file, effects),
+            Step::Listed(ref listing) => self.listed(listing, effects),
+            Step::InodeWindow(window) => self.set_inode_window(window),
         }
     }
 }

@@ -6,7 +6,7 @@ use fuser::{Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus};
 use rustix::io::Errno;
 
 use super::convert::{bare_attr, errno, file_attr, file_type};
-use crate::mirror::{DirEntry, Listing, Mirror, Requester};
+use crate::mirror::{DirEntry, How, Listing, Mirror, Requester};
 
 /// A listing that also resolves names stops resolving after so long: the kernel asks again, and a
 /// program that only wants names gets them without waiting for every inode.
@@ -35,7 +35,7 @@ pub(crate) fn list_plus(m: &Mirror, who: Requester, nodeid: u64, offset: u64, mu
         if any && start.elapsed() > PATIENCE {
             return true;
         }
-        let full = add(m, &listing, &entry, &mut reply);
+        let full = add(m, &listing, &entry, &mut reply, any);
         any = true;
         full
     });
@@ -46,14 +46,26 @@ pub(crate) fn list_plus(m: &Mirror, who: Requester, nodeid: u64, offset: u64, mu
     }
 }
 
-/// Adds one entry; says whether there was no room for it.
-fn add(m: &Mirror, listing: &Listing, entry: &DirEntry, reply: &mut ReplyDirectoryPlus) -> bool {
+/// Adds one entry; says whether there was no room for it. Where inodes are brought by others, many at once, one that
+/// is not in memory ends the answer, unless it is the first: who wants it asks for it, and is waited for.
+fn add(
+    m: &Mirror,
+    listing: &Listing,
+    entry: &DirEntry,
+    reply: &mut ReplyDirectoryPlus,
+    may_end: bool,
+) -> bool {
     if matches!(entry.name.as_encoded_bytes(), b"." | b"..") {
         let (attr, none) = (bare_attr(entry.ino, entry.kind), Duration::ZERO);
         return reply.add(INodeNo(entry.ino), entry.next, &entry.name, &none, &attr, Generation(0));
     }
     // An entry that has gone since is left out, as a later listing would.
-    let Ok(found) = m.enter_listed(listing, &entry.name) else { return false };
+    let how = if may_end && m.follows_walks() { How::InMemory } else { How::MayBlock };
+    let found = match m.enter_listed(listing, &entry.name, how) {
+        Ok(found) => found,
+        Err(Errno::AGAIN) => return true,
+        Err(_) => return false,
+    };
     let (attr, ino) = (file_attr(&found.attr), found.attr.ino);
     // One time for both: the shorter.
     let fresh = found.fresh.attr.min(found.fresh.entry);

@@ -10,6 +10,7 @@
 
 mod lower;
 mod mounted;
+mod siblings;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -19,15 +20,26 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attachment::Berth;
+use super::listings::{self, Listed};
 use crate::engine::{Facts, Job, Outcome, Target};
+use crate::event::Listing;
+use crate::id::FileId;
 use crate::names::Names;
 use crate::sys::{cachestat, fiemap};
 use lower::Found;
 
 /// Does jobs. Called from many threads at once; may block.
 pub(crate) trait Backing: Send + Sync {
-    /// Does one job. `scratch` is the worker's own buffer, kept from job to job.
-    fn warm(&self, job: &Job, scratch: &mut Vec<u8>) -> Outcome;
+    /// Does one job. `scratch` is the worker's own, kept from job to job.
+    fn warm(&self, job: &Job, scratch: &mut Scratch) -> Outcome;
+}
+
+/// What a worker has for itself.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    buffer: Vec<u8>,
+    /// What directories contained that were read for the last job.
+    pub(crate) listed: Vec<Listing>,
 }
 
 /// The source directory, and the mount over it if that is to be warmed too.
@@ -35,16 +47,19 @@ pub(crate) struct DirBacking {
     source: Arc<OwnedFd>,
     names: Arc<Mutex<Names>>,
     berth: Arc<Berth>,
+    /// The engine wants to know what directories contain.
+    follows_walks: bool,
 }
 
 impl Backing for DirBacking {
-    fn warm(&self, job: &Job, scratch: &mut Vec<u8>) -> Outcome {
+    fn warm(&self, job: &Job, scratch: &mut Scratch) -> Outcome {
         let Some(path) = self.path(job) else {
             return Outcome::Failed;
         };
         let outcome = match job.target {
-            Target::Attributes => self.attributes(&path),
-            Target::Data => self.data(&path, job.bytes, scratch),
+            Target::Attributes => self.attributes(job.file, &path, scratch),
+            Target::Siblings => self.siblings(job, &path, scratch),
+            Target::Data => self.data(&path, job.bytes, &mut scratch.buffer),
             Target::Facts => self.facts(&path),
         };
         // The file has gone, became something else, or may not be read: nobody needs to hear of it.
@@ -53,8 +68,19 @@ impl Backing for DirBacking {
 }
 
 impl DirBacking {
-    pub(crate) fn new(source: Arc<OwnedFd>, names: Arc<Mutex<Names>>, berth: Arc<Berth>) -> Self {
-        DirBacking { source, names, berth }
+    pub(crate) fn new(
+        source: Arc<OwnedFd>,
+        names: Arc<Mutex<Names>>,
+        berth: Arc<Berth>,
+        follows_walks: bool,
+    ) -> Self {
+        DirBacking { source, names, berth, follows_walks }
+    }
+
+    fn tell(&self, dir: FileId, listed: &[Listed], scratch: &mut Scratch) {
+        if self.follows_walks {
+            scratch.listed = Listing::pieces(dir, &listings::entries(&self.names, dir, listed));
+        }
     }
 
     /// The job's path below the source, `.` for the source itself.
@@ -65,11 +91,11 @@ impl DirBacking {
 
     /// Makes the kernel know the name and the inode, of a directory its entries too: of the source, then
     /// of the mount.
-    fn attributes(&self, path: &[u8]) -> Result<Outcome, Errno> {
+    fn attributes(&self, file: FileId, path: &[u8], scratch: &mut Scratch) -> Result<Outcome, Errno> {
         let found = Found::at(&self.source, path)?;
         let facts = found.facts(0);
         if facts.directory {
-            lower::list(&found.open()?)?;
+            self.tell(file, &lower::entries(found.open()?)?, scratch);
         }
         if let Some(mount) = self.berth.borrow() {
             mounted::know(&mount, path, facts.directory)?;

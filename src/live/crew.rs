@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::backing::Backing;
+use super::backing::{Backing, Scratch};
 use super::board::{Begun, Board, Joined, Want};
 use super::desk::{Desk, Input};
 use super::pace::{Pace, Ways};
@@ -108,14 +108,14 @@ impl Crew {
 
     fn work(self: Arc<Self>) {
         let id = self.desk.processes.enlist();
-        let mut scratch = Vec::new();
+        let mut scratch = Scratch::default();
         while let Some(begun) = self.board.take() {
             self.perform(begun, &mut scratch);
         }
         self.desk.processes.dismiss(id);
     }
 
-    fn perform(self: &Arc<Self>, begun: Begun, scratch: &mut Vec<u8>) {
+    fn perform(self: &Arc<Self>, begun: Begun, scratch: &mut Scratch) {
         let job = begun.job;
         // When the engine thread is gone nobody is left to tell.
         self.desk.deliver(Input::Started(job.id));
@@ -125,6 +125,11 @@ impl Crew {
         let flying = self.board.finish(&job).max(begun.flying);
         if matches!(outcome, Outcome::Failed) {
             self.desk.counters.prefetch.failed.one();
+        }
+        // Before the job's end, which may ask for what comes next.
+        let listed = std::mem::take(&mut scratch.listed);
+        if !listed.is_empty() {
+            self.desk.deliver(Input::Listed(listed));
         }
         self.desk.deliver(Input::Settled(job.id, outcome));
         if let Outcome::Warmed { bytes, .. } = outcome {
@@ -143,7 +148,7 @@ impl Crew {
     }
 
     /// Does a job; one that panics has failed.
-    pub(super) fn attempt(&self, job: &Job, scratch: &mut Vec<u8>) -> Outcome {
+    pub(super) fn attempt(&self, job: &Job, scratch: &mut Scratch) -> Outcome {
         // The backing keeps nothing between jobs that a panic could leave half done.
         catch_unwind(AssertUnwindSafe(|| self.backing.warm(job, scratch))).unwrap_or_else(|_| {
             if self.panicked.fetch_add(1, Ordering::Relaxed) == 0 {

@@ -12,7 +12,7 @@ use super::processes::Processes;
 use super::tuning::Tuning;
 use crate::clock::{Micros, WallClock};
 use crate::engine::{Engine, Outcome};
-use crate::event::{AccessEvent, Op, Residency};
+use crate::event::{AccessEvent, Listing, Op, Residency};
 use crate::id::{FileId, JobId, StreamId};
 use crate::stats::Counters;
 
@@ -31,6 +31,8 @@ pub(crate) enum Input {
     Settled(JobId, Outcome),
     /// Something was tuned.
     Wake,
+    /// A directory was read: its entries, in pieces.
+    Listed(Vec<Listing>),
     /// Something to do or to ask in between.
     Visit(Box<dyn FnOnce(&mut Engine) + Send>),
     Stop,
@@ -46,15 +48,16 @@ pub(crate) struct Desk {
     /// The engine has failed, or there is none.
     off: AtomicBool,
     stand_in_until: AtomicU64,
+    follows_walks: AtomicBool,
 }
 
 impl Desk {
     pub(crate) fn new(processes: Processes, counters: Arc<Counters>) -> (Desk, Receiver<Input>) {
         let (inputs, outputs) = bounded(ROOM);
         let clock = WallClock::start();
-        let (off, stand_in_until) = (AtomicBool::new(false), AtomicU64::new(0));
+        let (off, stand_in_until, follows_walks) = Default::default();
         let tuning = Tuning::default();
-        (Desk { processes, counters, clock, tuning, inputs, off, stand_in_until }, outputs)
+        (Desk { processes, counters, clock, tuning, inputs, off, stand_in_until, follows_walks }, outputs)
     }
 
     /// Hands in one access of the present moment.
@@ -73,6 +76,22 @@ impl Desk {
     /// from it or from a request thread. False when there is no engine thread any more.
     pub(crate) fn deliver(&self, input: Input) -> bool {
         self.inputs.send(input).is_ok()
+    }
+
+    /// From now on the engine is to be told what directories contain.
+    pub(crate) fn follow_walks(&self) {
+        self.follows_walks.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn follows_walks(&self) -> bool {
+        self.follows_walks.load(Ordering::Relaxed)
+    }
+
+    /// Hands in what a directory contained, in pieces.
+    pub(crate) fn listed(&self, pieces: Vec<Listing>) {
+        if !self.is_off() && self.inputs.try_send(Input::Listed(pieces)).is_err() {
+            self.counters.events.lost.one();
+        }
     }
 
     /// The kernel threw away reports of opens.

@@ -20,6 +20,7 @@ use super::processes::Announcement;
 use super::tape::Tape;
 use super::verdicts::{Open, Verdicts};
 use crate::clock::Micros;
+use crate::config::InodeWindow;
 use crate::engine::{Effect, Engine, Job, Outcome, Step, Target, Window};
 use crate::event::{AccessEvent, Op, Residency};
 use crate::id::{JobId, ProgramId, StreamId};
@@ -50,6 +51,7 @@ pub(crate) struct Driver {
     pub(crate) tape: Arc<Tape>,
     /// Called, with what was learned since, when the model is due to be saved. Must not block.
     pub(crate) save: Option<(Duration, Box<dyn FnMut() + Send>)>,
+    pub(crate) inode_window: InodeWindow,
     pub(crate) rounds: Rounds,
 }
 
@@ -96,6 +98,7 @@ impl Driver {
     }
 
     fn follow(&mut self, inputs: &Receiver<Input>) {
+        self.tell(Step::InodeWindow(self.inode_window));
         loop {
             let woken = self.desk.clock.now();
             let input = match self.patience(woken) {
@@ -140,6 +143,7 @@ impl Driver {
                 Input::Started(job) => self.tell(Step::Started(job)),
                 Input::Settled(job, outcome) => self.settle(now, job, outcome),
                 Input::Wake => {}
+                Input::Listed(pieces) => pieces.into_iter().for_each(|piece| self.tell(Step::Listed(piece))),
                 Input::Visit(visit) => visit(&mut self.engine),
                 Input::Stop => return std::ops::ControlFlow::Break(()),
             }
@@ -320,14 +324,14 @@ mod tests {
     use super::*;
     use crate::config::Scope;
     use crate::engine::Settings;
-    use crate::live::backing::Backing;
+    use crate::live::backing::{Backing, Scratch};
     use crate::live::processes::Processes;
     use crate::predict::PredictorChoice;
 
     struct Nowhere;
 
     impl Backing for Nowhere {
-        fn warm(&self, _: &Job, _: &mut Vec<u8>) -> Outcome {
+        fn warm(&self, _: &Job, _: &mut Scratch) -> Outcome {
             Outcome::Failed
         }
     }
@@ -346,6 +350,7 @@ mod tests {
             programs: Arc::default(),
             tape: Arc::new(Tape::new(Arc::default(), Arc::default())),
             save: save.map(|interval| (interval, Box::new(|| {}) as Box<dyn FnMut() + Send>)),
+            inode_window: InodeWindow::Off,
             rounds: Rounds::default(),
         };
         (driver, inputs)

@@ -114,7 +114,7 @@ impl Live {
         let (_, width) = self.crew.standing();
         let work = || {
             let own = self.desk.processes.enlist();
-            let mut scratch = Vec::new();
+            let mut scratch = super::backing::Scratch::default();
             while !stopped.load(Ordering::Relaxed) && !self.is_off() {
                 let Some(&file) = errand.files.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
                 let job = Job { id: NO_JOB, file, target: Target::Data, bytes: u64::MAX };

@@ -1,7 +1,8 @@
 //! The driver as a whole, with the real engine and a backing that only remembers what it was asked.
 
 use super::*;
-use crate::config::Scope;
+use crate::config::{InodeWindow, Scope};
+use crate::live::backing::Scratch;
 use crate::predict::PredictorChoice;
 use parking_lot::Condvar;
 use std::fs;
@@ -28,7 +29,7 @@ struct State {
 struct Handle(Arc<Fake>);
 
 impl Backing for Handle {
-    fn warm(&self, job: &Job, _: &mut Vec<u8>) -> Outcome {
+    fn warm(&self, job: &Job, _: &mut Scratch) -> Outcome {
         let mut state = self.0.state.lock();
         state.asked.push(*job);
         self.0.changed.notify_all();
@@ -71,6 +72,7 @@ fn config(model: Option<PathBuf>) -> LiveConfig {
         settings: Settings { predictor: PredictorChoice::Match, scope: Scope::Job, budget: 1 << 30 },
         join_wait: LONG,
         save_interval: Duration::from_secs(300),
+        inode_window: InodeWindow::Off,
         record: None,
         counters: Arc::default(),
     }

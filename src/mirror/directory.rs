@@ -9,16 +9,20 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FileType, OFlags, RawDir, SeekFrom};
+use rustix::fs::{FileType, OFlags, RawDir, RawDirEntry, SeekFrom};
+use rustix::io::Errno;
 
 use super::attr::Key;
 use super::inodes::{Inode, ROOT};
 use super::{Entry, How, Mirror, Requester, Result};
 use crate::event::{Op, Residency};
-use crate::live::Want;
+use crate::live::{Listed, Want};
 
 /// How much of a directory is read in one go.
 const BUFFER: usize = 32 * 1024;
+
+/// Entries that a request reads once more for the engine: one buffer full or two. Of larger directories a worker tells.
+const TOLD_MAX: usize = 1024;
 
 /// A listing that took this long has waited for the device: memory answers in a tenth of it.
 const COLD: Duration = Duration::from_micros(500);
@@ -74,9 +78,12 @@ impl Mirror {
         joined: Residency,
         start: Instant,
     ) -> Result<()> {
-        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-        let _first = RawDir::new(&listing.fd, &mut buffer).next();
+        let tells = self.live.follows_walks() && !self.live.is_own(who.tid);
+        let mut buffer = Vec::with_capacity(if tells { BUFFER } else { 4096 });
+        let mut raw = RawDir::new(&listing.fd, buffer.spare_capacity_mut());
+        let first = raw.next().and_then(std::result::Result::ok).map(|entry| listed(&entry));
         let cold = start.elapsed() > COLD;
+        let all = first.filter(|_| tells).and_then(|first| rest(first, raw));
         // Nothing has been handed out: back to where it began.
         rustix::fs::seek(&listing.fd, SeekFrom::Start(0))?;
         let residency = match (cold, joined) {
@@ -85,6 +92,9 @@ impl Mirror {
             (false, _) => Residency::Hit,
         };
         self.note(who, &listing.dir, Op::List, residency);
+        if let (Some(all), Some(dir)) = (all, self.file_id(&listing.dir)) {
+            self.live.listed(dir, &all);
+        }
         Ok(())
     }
 
@@ -134,12 +144,37 @@ impl Mirror {
     /// The inode behind an entry, counted as one look-up.
     ///
     /// # Errors
-    /// `ENOENT` when the entry has gone since it was listed, else the source's.
-    pub fn enter_listed(&self, listing: &Listing, name: &OsStr) -> Result<Entry> {
+    /// `EAGAIN` when `how` forbids to block; `ENOENT` when the entry has gone since it was listed, else the source's.
+    pub fn enter_listed(&self, listing: &Listing, name: &OsStr, how: How) -> Result<Entry> {
         let fd = match self.source.locate(&listing.at, name, How::InMemory) {
+            Err(_) if how == How::InMemory => return Err(Errno::AGAIN),
             Err(_) => self.source.locate(&listing.at, name, How::MayBlock)?,
             Ok(fd) => fd,
         };
         self.enter(&listing.dir, name, &fd)
     }
+
+    /// Are the inodes of a listing's entries brought by others, if anybody wants them?
+    pub fn follows_walks(&self) -> bool {
+        self.live.follows_walks()
+    }
+}
+
+/// An entry, as the engine is told of it.
+fn listed(entry: &RawDirEntry<'_>) -> Listed {
+    let directory = entry.file_type() == FileType::Directory;
+    Listed { name: entry.file_name().to_bytes().to_vec(), inode: entry.ino(), directory }
+}
+
+/// All entries of a directory, if they are not too many for a request to read them twice.
+fn rest(first: Listed, mut raw: RawDir<'_, &OwnedFd>) -> Option<Vec<Listed>> {
+    let mut all = vec![first];
+    while let Some(entry) = raw.next() {
+        all.push(listed(&entry.ok()?));
+        if all.len() > TOLD_MAX {
+            return None;
+        }
+    }
+    all.retain(|one| !matches!(one.name.as_slice(), b"." | b".."));
+    Some(all)
 }

@@ -15,6 +15,8 @@ pub(super) struct Wanted {
     pub(super) depth: u32,
     pub(super) directory: bool,
     pub(super) attributes: bool,
+    /// With those of its siblings.
+    pub(super) siblings: bool,
     pub(super) data: bool,
     /// Budget for its data.
     pub(super) reserve: u64,
@@ -75,7 +77,16 @@ mod tests {
 
     fn wanted(file: u32, depth: u32, directory: bool, place: Option<(u64, u64)>) -> Wanted {
         let facts = place.map(|(inode, extent)| Facts { inode, size: 1, extent, directory });
-        Wanted { file: FileId(file), facts, depth, directory, attributes: true, data: !directory, reserve: 1 }
+        Wanted {
+            file: FileId(file),
+            facts,
+            depth,
+            directory,
+            attributes: true,
+            siblings: false,
+            data: !directory,
+            reserve: 1,
+        }
     }
 
     fn files(list: Vec<Wanted>) -> Vec<u32> {

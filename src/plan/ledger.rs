@@ -240,8 +240,7 @@ impl Ledger {
         let idle = |job: &&JobId| self.jobs.get(*job).is_some_and(|entry| !entry.begun && !entry.withdrawn);
         let jobs: Vec<JobId> = account.jobs.iter().filter(idle).copied().collect();
         let names = jobs.iter().filter_map(|job| self.jobs.get(job));
-        let names =
-            names.filter(|entry| entry.target == Target::Attributes).map(|entry| entry.file).collect();
+        let names = names.filter(|entry| entry.target != Target::Data).map(|entry| entry.file).collect();
         jobs.into_iter().for_each(|job| self.withdraw_one(job, effects));
         names
     }

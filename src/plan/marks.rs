@@ -23,6 +23,8 @@ pub(super) struct Mark {
     /// Its name and inode were asked for.
     pub(super) named: Moment,
     pub(super) question: Question,
+    /// With those of its siblings, or of what is in it.
+    pub(super) siblings: bool,
     /// A job for it failed, or it was removed, and nothing has been seen of it since.
     pub(super) absent: bool,
     /// What became of it the last time it was asked for.

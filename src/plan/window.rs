@@ -3,12 +3,12 @@
 //! Must stay true: what is taken into a window fits into the budget together with all that is held; a
 //! prediction that does not fit stays first in line.
 
-use super::Planner;
 use super::batch::{Batch, Wanted};
 use super::marks::Moment;
 use super::work::{Effect, Target};
+use super::{Foresight, Planner};
 use crate::id::{FileId, GroupId};
-use crate::predict::{Kind, Prediction, Predictor};
+use crate::predict::{Kind, Prediction};
 
 /// What a file of unknown size counts for in the budget: most files of source trees and documentation
 /// are smaller.
@@ -18,12 +18,14 @@ const UNKNOWN_SIZE: u64 = 64 << 10;
 pub(super) const FILE_BYTES_MAX: u64 = 32 << 20;
 /// Predictions pulled at a time.
 const PULL: usize = 256;
+/// Whoever opens what is in a directory does so within so many accesses.
+const SOON: usize = 8;
 /// Deepest directory looked at: PATH_MAX has room for no more components.
 const DEPTH_MAX: u32 = 2048;
 
 impl Planner {
     /// The next window: what is predicted and not there, until files, bytes or budget are used up.
-    pub(super) fn collect(&mut self, group: GroupId, since: Moment, predictor: &mut dyn Predictor) -> Batch {
+    pub(super) fn collect(&mut self, group: GroupId, since: Moment, foresight: &mut dyn Foresight) -> Batch {
         let mut batch = Batch::default();
         // Small change is saved up, so that windows stay large when the budget is what limits them.
         let enough = self.window.bytes.min(self.budget) / 4;
@@ -33,7 +35,7 @@ impl Planner {
             return batch;
         }
         while batch.wanted.len() < self.window.files {
-            let Some(next) = self.next_prediction(group, predictor) else { break };
+            let Some(next) = self.next_prediction(group, foresight) else { break };
             let wanted = self.consider(next, group, since, &batch);
             let full = batch.bytes > 0 && batch.bytes + wanted.reserve > self.window.bytes;
             if full || batch.bytes + wanted.reserve > room {
@@ -45,11 +47,11 @@ impl Planner {
         batch
     }
 
-    fn next_prediction(&mut self, group: GroupId, predictor: &mut dyn Predictor) -> Option<Prediction> {
+    fn next_prediction(&mut self, group: GroupId, foresight: &mut dyn Foresight) -> Option<Prediction> {
         let plan = self.groups.get_mut(&group)?;
         if plan.ahead.is_empty() {
             self.pulled.clear();
-            predictor.predict(group, PULL, &mut self.pulled);
+            foresight.predict(group, plan.course, PULL, &mut self.pulled);
             plan.ahead.extend(self.pulled.drain(..));
         }
         plan.ahead.front().copied()
@@ -58,7 +60,8 @@ impl Planner {
     /// What is to be done for a prediction; perhaps nothing.
     fn consider(&mut self, next: Prediction, group: GroupId, since: Moment, batch: &Batch) -> Wanted {
         let (file, mark, facts) = (next.file, self.marks.get(next.file), self.facts.get(next.file));
-        let directory = next.kind == Kind::List || facts.is_some_and(|facts| facts.directory);
+        let siblings = next.kind == Kind::Siblings || self.is_looked_into(next, group);
+        let directory = next.kind == Kind::List || siblings || facts.is_some_and(|facts| facts.directory);
         // What failed is left alone until something is seen of it.
         let absent = mark.resident < since && !mark.absent;
         let size = facts.map_or(UNKNOWN_SIZE, |facts| facts.size.min(FILE_BYTES_MAX));
@@ -69,15 +72,31 @@ impl Planner {
             facts,
             depth: 0,
             directory,
-            attributes: absent && mark.named < since && !self.ledger.has_attributes(file),
+            attributes: !self.ledger.has_attributes(file)
+                && match next.kind {
+                    // That it was listed, or its name looked up, says nothing of what is in it.
+                    Kind::Siblings => !(mark.absent || mark.siblings && mark.named >= since),
+                    _ => absent && mark.named < since,
+                },
+            siblings,
             data,
             reserve: if data { size } else { 0 },
         }
     }
 
+    /// Is a directory to be listed by somebody who opens nothing in it? Then what is in it is looked at, if anything is:
+    /// a history does not tell, for names that had been brought were not seen.
+    fn is_looked_into(&self, next: Prediction, group: GroupId) -> bool {
+        let Some(plan) = self.groups.get(&group).filter(|_| next.kind == Kind::List && self.siblings > 0)
+        else {
+            return false;
+        };
+        plan.ahead.iter().skip(1).take(SOON).all(|next| next.kind != Kind::Open)
+    }
+
     /// Puts it into the window, behind the directories above it that nobody asked for yet.
     fn add(&mut self, wanted: Wanted, since: Moment, batch: &mut Batch) {
-        if !(wanted.attributes || wanted.data) || wanted.file == FileId::ROOT {
+        if !(wanted.attributes || wanted.data) || (wanted.file == FileId::ROOT && !wanted.siblings) {
             return;
         }
         let above = self.ancestors(wanted.file);
@@ -95,13 +114,15 @@ impl Planner {
                     depth,
                     directory: true,
                     attributes,
+                    siblings: false,
                     data,
                     reserve,
                 });
             }
         }
         if wanted.attributes {
-            self.marks.of(wanted.file).named = self.now;
+            let mark = self.marks.of(wanted.file);
+            (mark.named, mark.siblings) = (self.now, wanted.siblings);
         }
         batch.push(Wanted { depth, ..wanted });
     }
@@ -115,7 +136,12 @@ impl Planner {
 
     pub(super) fn ask_for(&mut self, group: GroupId, batch: &Batch, effects: &mut Vec<Effect>) {
         for wanted in batch.attributes(self.window.names_first) {
-            let job = self.ledger.ask(wanted.file, Target::Attributes, group, 0, u64::MAX);
+            let (target, bytes) = if wanted.siblings {
+                (Target::Siblings, self.siblings)
+            } else {
+                (Target::Attributes, u64::MAX)
+            };
+            let job = self.ledger.ask(wanted.file, target, group, 0, bytes);
             effects.push(Effect::Prefetch(job));
         }
         for wanted in batch.data() {

@@ -10,6 +10,9 @@ pub enum Target {
     Attributes,
     /// The bytes of the file.
     Data,
+    /// Of a directory: what `Attributes` bring, and the inodes of what is in it. Of another file: the inodes of the
+    /// window of siblings that it is in. `bytes` is how many entries at most.
+    Siblings,
     /// Nothing: look at a file that was just used and report its `Facts`. Never urgent.
     Facts,
 }

@@ -112,6 +112,7 @@ impl Service {
             model,
             settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(&config) },
             memory: config.model_size,
+            inode_window: config.inode_window,
             join_wait: config.join_wait,
             save_interval: config.save_interval,
             record: config.record.as_deref().map(recording::file).transpose()?,

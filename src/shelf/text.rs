@@ -131,7 +131,8 @@ fn access_line(past: &PastAccess) -> AccessLine {
     let how = match past.kind {
         Kind::Open => How::Open,
         Kind::List => How::List,
-        Kind::Lookup => How::Lookup,
+        // Siblings are expected, never seen.
+        Kind::Lookup | Kind::Siblings => How::Lookup,
     };
     AccessLine {
         run: past.run,

@@ -210,11 +210,11 @@ impl Machine<'_> {
         Progress::Done(match job.target {
             _ if self.kernel.is_removed(job.file) => Outcome::Failed,
             Target::Facts => Outcome::Resident { facts },
-            Target::Attributes if facts.directory && !self.kernel.is_listed(job.file) => {
+            Target::Attributes | Target::Siblings if facts.directory && !self.kernel.is_listed(job.file) => {
                 self.read(task, Item::Entries(job.file), 0);
                 return Progress::Waits;
             }
-            Target::Attributes => Outcome::Warmed { bytes: 0, facts: placeless },
+            Target::Attributes | Target::Siblings => Outcome::Warmed { bytes: 0, facts: placeless },
             Target::Data if facts.directory => Outcome::Failed,
             Target::Data => {
                 let wanted = facts.size.min(job.bytes);

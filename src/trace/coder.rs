@@ -34,6 +34,8 @@ pub(super) mod tag {
     /// And the target in the low two bits.
     pub(in crate::trace) const PREFETCH: u8 = 0x20;
     pub(in crate::trace) const WITHDRAW: u8 = 0x24;
+    pub(in crate::trace) const LISTED: u8 = 0x28;
+    pub(in crate::trace) const INODE_WINDOW: u8 = 0x29;
     /// And the operation in the middle, the residency in the low two bits.
     pub(in crate::trace) const ACCESS: u8 = 0x40;
 }

@@ -61,6 +61,9 @@ impl Recorder {
         if let Some(file) = file_of(step) {
             self.describe_path(file, names);
         }
+        if let Step::Listed(listing) = step {
+            listing.entries.iter().for_each(|entry| self.describe_path(entry.file, names));
+        }
         for effect in effects {
             if let Effect::Prefetch(job) = effect {
                 self.describe_path(job.file, names);
@@ -69,7 +72,7 @@ impl Recorder {
         if let Some(program) = program_of(step) {
             self.introduce_programs(program.index() + 1, programs);
         }
-        self.put(Record::Step(*step));
+        self.put(Record::Step(step.clone()));
         effects.iter().for_each(|&effect| self.put(Record::Effect(effect)));
         self.answered.clear();
     }
@@ -180,6 +183,7 @@ fn file_of(step: &Step) -> Option<FileId> {
     match step {
         Step::Access(event) => Some(event.file),
         Step::Judge(_, _, file, _) | Step::Forget(file) => Some(*file),
+        Step::Listed(listing) => Some(listing.dir),
         _ => None,
     }
 }

@@ -111,8 +111,8 @@ impl Replay {
                 self.judge();
                 self.take_up(name)?;
                 self.verdict.steps += 1;
-                self.step = Some((step, at));
                 self.engine.take(&step, &mut self.replayed);
+                self.step = Some((step, at));
             }
             Record::Name { .. } | Record::Program { .. } => self.names.lock().hear(&record),
             Record::Setting(_) | Record::Facts { .. } | Record::End(_) => {}

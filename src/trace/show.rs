@@ -143,6 +143,11 @@ impl Teller {
             Step::Window(window) => self.plain("window", Some(width(window))),
             Step::Budget(bytes) => self.plain("budget", Some(format!("{bytes} bytes"))),
             Step::Forget(file) => self.about("forget", file, None),
+            Step::Listed(ref listing) => {
+                let (from, count) = (listing.at, listing.entries.len());
+                self.about("listed", listing.dir, Some(format!("{count} entries after {from}")))
+            }
+            Step::InodeWindow(window) => self.plain("inode window", Some(window.to_string())),
         }
     }
 
@@ -170,6 +175,7 @@ impl Teller {
                     Target::Attributes => "attributes",
                     Target::Data => "data",
                     Target::Facts => "facts",
+                    Target::Siblings => "siblings",
                 };
                 Shown { path: self.path(job.file), ..self.job("prefetch", job.id, Some(target.into())) }
             }

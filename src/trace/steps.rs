@@ -1,6 +1,7 @@
 //! Steps and effects into bodies and back.
 
 use super::coder::{BYTES_MAX, Coder, TIME_MAX, tag};
+use super::listings::{inode_window, window_number};
 use crate::clock::Micros;
 use crate::codec::{CodecError, Reader, put_varint};
 use crate::engine::{Effect, Job, Outcome, Step, Target, Window};
@@ -50,6 +51,11 @@ impl Coder {
             Step::Forget(file) => {
                 out.push(tag::FORGET);
                 self.file.put(out, u64::from(file.0));
+            }
+            Step::Listed(ref listing) => self.put_listing(listing, out),
+            Step::InodeWindow(window) => {
+                out.push(tag::INODE_WINDOW);
+                put_varint(out, window_number(window));
             }
         }
     }
@@ -120,6 +126,8 @@ impl Coder {
             }),
             tag::BUDGET => Step::Budget(body.varint("a budget")?),
             tag::FORGET => Step::Forget(self.get_file(body)?),
+            tag::LISTED => Step::Listed(self.get_listing(body)?),
+            tag::INODE_WINDOW => Step::InodeWindow(inode_window(body)?),
             _ if kind & !3 == tag::JUDGE => {
                 let stream = self.get_stream(body)?;
                 Step::Judge(self.get_time(body)?, stream, self.get_file(body)?, residency(kind))
@@ -140,7 +148,7 @@ impl Coder {
             0 => Target::Attributes,
             1 => Target::Data,
             2 => Target::Facts,
-            _ => return Err(body.error("something a job can bring")),
+            _ => Target::Siblings,
         };
         let (id, file) = (self.get_job(body)?, self.get_file(body)?);
         let bytes = body.varint("a number of bytes")?.wrapping_sub(1);
@@ -250,5 +258,6 @@ fn target_bits(target: Target) -> u8 {
         Target::Attributes => 0,
         Target::Data => 1,
         Target::Facts => 2,
+        Target::Siblings => 3,
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
 use crate::clock::Micros;
-use crate::config::Scope;
+use crate::config::{InodeWindow, Scope};
 use crate::engine::{Effect, Engine, Job, Learned, Outcome, Settings, Step, Target, Window};
-use crate::event::{AccessEvent, Facts, Op, Origin, Residency, Span};
+use crate::event::{AccessEvent, Entry, Facts, Listing, Op, Origin, Residency, Span};
 use crate::id::{FileId, GroupId, JobId, ProgramId, SessionId, StreamId};
 use crate::names::{Names, Programs};
 use crate::predict::PredictorChoice;
@@ -97,11 +97,33 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(files, bytes, names_first)| Step::Window(Window { files, bytes, names_first })),
         any::<u64>().prop_map(Step::Budget),
         file().prop_map(Step::Forget),
+        listing().prop_map(Step::Listed),
+        proptest::sample::select(vec![InodeWindow::Off, InodeWindow::Fixed(4096), InodeWindow::Auto])
+            .prop_map(Step::InodeWindow),
     ]
 }
 
+/// A piece of a listing, the largest there is among them.
+fn listing() -> impl Strategy<Value = Listing> {
+    let entry =
+        (0..5u32, any::<u64>(), any::<u32>(), any::<bool>()).prop_map(|(file, inode, by_name, directory)| {
+            Entry { file: FileId(file), inode, by_name, directory }
+        });
+    let entries = prop_oneof![
+        prop::collection::vec(entry.clone(), 0..8),
+        prop::collection::vec(entry, Listing::PIECE..=Listing::PIECE),
+    ];
+    (0..5u32, any::<u32>(), any::<bool>(), entries).prop_map(|(dir, at, last, entries)| Listing {
+        dir: FileId(dir),
+        at,
+        last,
+        entries,
+    })
+}
+
 fn effect() -> impl Strategy<Value = Effect> {
-    let target = proptest::sample::select(vec![Target::Attributes, Target::Data, Target::Facts]);
+    let target =
+        proptest::sample::select(vec![Target::Attributes, Target::Data, Target::Facts, Target::Siblings]);
     prop_oneof![
         (0..1u64 << 40, 0..5u32, target, any::<u64>()).prop_map(|(id, file, target, bytes)| {
             Effect::Prefetch(Job { id: JobId(id), file: FileId(file), target, bytes })
@@ -208,7 +230,7 @@ fn errors_name_file_offset_and_what_was_expected() {
     assert_eq!(error(b""), "t is no trace: at byte 0: expected the mark of one");
     let mut later = written(&[]);
     later[8] = 9;
-    assert_eq!(error(&later), "t is a trace of version 9: expected at most 1");
+    assert_eq!(error(&later), "t is a trace of version 9: expected at most 2");
     assert_eq!(error(b"AUGURTR\n\x01"), "t is damaged: at byte 8: expected a version");
     let mut damaged = written(&introduction());
     damaged[20] ^= 1;

@@ -10,6 +10,7 @@ use rustix::fs::{
 use rustix::io::{Errno, pread};
 
 use crate::engine::Facts;
+use crate::live::listings::Listed;
 use crate::sys::cachestat;
 
 /// Read in steps of this many bytes: large enough that a call costs nothing beside the copying, small enough
@@ -37,6 +38,11 @@ impl Found {
         let mask = StatxFlags::TYPE | StatxFlags::SIZE | StatxFlags::INO;
         let stat = statx(&handle, c"", AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT, mask)?;
         Ok(Found { handle, stat })
+    }
+
+    /// For looking at what is in it.
+    pub(super) fn handle(&self) -> &OwnedFd {
+        &self.handle
     }
 
     pub(super) fn kind(&self) -> FileType {
@@ -85,6 +91,22 @@ pub(super) fn without_atime(
         Err(Errno::PERM) => open(flags - OFlags::NOATIME),
         answer => answer,
     }
+}
+
+/// A directory's entries, without `.` and `..`.
+pub(super) fn entries(directory: impl AsFd) -> Result<Vec<Listed>, Errno> {
+    let mut buffer = vec![MaybeUninit::uninit(); LISTING];
+    let mut raw = RawDir::new(directory, &mut buffer);
+    let mut entries = Vec::new();
+    while let Some(entry) = raw.next() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            let directory = entry.file_type() == FileType::Directory;
+            entries.push(Listed { name: name.to_vec(), inode: entry.ino(), directory });
+        }
+    }
+    Ok(entries)
 }
 
 /// Reads a directory's entries to the end.

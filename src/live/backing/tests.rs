@@ -28,7 +28,7 @@ fn bench() -> Bench {
     let names = Arc::new(Mutex::new(Names::new()));
     let berth = Arc::new(Berth::default());
     let root = Arc::new(OwnedFd::from(File::open(source.path()).unwrap()));
-    let backing = DirBacking::new(root, names.clone(), berth.clone());
+    let backing = DirBacking::new(root, names.clone(), berth.clone(), true);
     Bench { source, mount, names, backing, berth }
 }
 
@@ -41,9 +41,10 @@ impl Bench {
     fn warm(&self, path: &str, target: Target, bytes: u64) -> Outcome {
         let file = self.names.lock().intern_path(path.as_bytes());
         let job = Job { id: JobId(1), file, target, bytes };
-        let backing = DirBacking::new(self.backing.source.clone(), self.names.clone(), self.berth.clone());
+        let backing =
+            DirBacking::new(self.backing.source.clone(), self.names.clone(), self.berth.clone(), true);
         let (to, from) = mpsc::channel();
-        std::thread::spawn(move || to.send(backing.warm(&job, &mut Vec::new())));
+        std::thread::spawn(move || to.send(backing.warm(&job, &mut Scratch::default())));
         from.recv_timeout(Duration::from_secs(60)).expect("the job blocks")
     }
 }
@@ -178,8 +179,9 @@ fn facts_tell_where_a_file_lies() {
 #[test]
 fn a_name_that_is_gone_fails() {
     let bench = bench();
-    let outcome = bench
-        .backing
-        .warm(&Job { id: JobId(1), file: FileId(99), target: Target::Data, bytes: 1 }, &mut Vec::new());
+    let outcome = bench.backing.warm(
+        &Job { id: JobId(1), file: FileId(99), target: Target::Data, bytes: 1 },
+        &mut Scratch::default(),
+    );
     assert_eq!(outcome, Outcome::Failed);
 }

@@ -178,7 +178,7 @@ impl State {
 /// What a request could wait for such a job for.
 fn want_of(target: Target) -> Option<Want> {
     match target {
-        Target::Attributes => Some(Want::Attributes),
+        Target::Attributes | Target::Siblings => Some(Want::Attributes),
         Target::Data => Some(Want::Data),
         Target::Facts => None,
     }

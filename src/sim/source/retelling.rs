@@ -74,7 +74,12 @@ impl<'a> Retelling<'a> {
             Step::Settled(at, ..) | Step::Judge(at, ..) | Step::Tick(at) => {
                 self.now = self.now.max(Some(at));
             }
-            Step::Started(_) | Step::Window(_) | Step::Budget(_) | Step::Forget(_) => {}
+            Step::Started(_)
+            | Step::Window(_)
+            | Step::Budget(_)
+            | Step::Forget(_)
+            | Step::Listed(_)
+            | Step::InodeWindow(_) => {}
         }
     }
 

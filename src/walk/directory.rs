@@ -1,0 +1,81 @@
+//! A directory's entries in the orders in which programs go through them.
+
+use crate::event::Entry;
+
+/// An order of a directory's entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As the directory lists them.
+    Listed,
+    /// By name.
+    Name,
+    /// By inode number.
+    Inode,
+}
+
+impl Order {
+    pub(super) const ALL: [Order; 3] = [Order::Listed, Order::Name, Order::Inode];
+}
+
+/// See the module's head.
+#[derive(Debug)]
+pub(super) struct Directory {
+    entries: Vec<Entry>,
+    by_name: Sorted,
+    by_inode: Sorted,
+}
+
+/// A permutation and its inverse.
+#[derive(Debug)]
+struct Sorted {
+    at: Vec<u32>,
+    rank: Vec<u32>,
+}
+
+impl Sorted {
+    fn by<K: Ord>(entries: &[Entry], key: impl Fn(&Entry) -> K) -> Sorted {
+        let mut at: Vec<u32> = (0..entries.len() as u32).collect();
+        // Stable: equal keys stay as listed.
+        at.sort_by_key(|&index| key(&entries[index as usize]));
+        let mut rank = vec![0; entries.len()];
+        for (place, &index) in at.iter().enumerate() {
+            rank[index as usize] = place as u32;
+        }
+        Sorted { at, rank }
+    }
+}
+
+impl Directory {
+    pub(super) fn new(entries: Vec<Entry>) -> Directory {
+        let by_name = Sorted::by(&entries, |entry| entry.by_name);
+        let by_inode = Sorted::by(&entries, |entry| entry.inode);
+        Directory { entries, by_name, by_inode }
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The entry at a place of an order.
+    pub(super) fn at(&self, order: Order, rank: u32) -> Option<&Entry> {
+        let index = match order {
+            Order::Listed => rank,
+            Order::Name => *self.by_name.at.get(rank as usize)?,
+            Order::Inode => *self.by_inode.at.get(rank as usize)?,
+        };
+        self.entries.get(index as usize)
+    }
+
+    /// The place of an entry in an order. `index`: as listed, below `len`.
+    pub(super) fn rank(&self, order: Order, index: u32) -> u32 {
+        match order {
+            Order::Listed => index,
+            Order::Name => self.by_name.rank[index as usize],
+            Order::Inode => self.by_inode.rank[index as usize],
+        }
+    }
+}
