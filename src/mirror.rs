@@ -14,6 +14,7 @@ mod entries;
 mod handles;
 mod inodes;
 mod lookup;
+mod privileges;
 mod requester;
 mod source;
 mod watch;
@@ -37,7 +38,7 @@ use inodes::{Inode, Inodes};
 use source::Source;
 
 pub use attributes::{Change, SetTime, Volume, Xattr};
-pub use data::{Opened, Reading};
+pub use data::{Opened, Reading, Writing};
 pub use directory::{DirEntry, Listing};
 pub use entries::Creation;
 pub use requester::Requester;

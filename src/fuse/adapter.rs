@@ -20,7 +20,7 @@ use super::convert::{errno, requester, set_time, unpack_device};
 use super::serve::Desk;
 use super::{listing, opening, replies};
 use crate::config::DataPath;
-use crate::mirror::{Change, Creation, How, Mirror, Reading};
+use crate::mirror::{Change, Creation, How, Mirror, Reading, Writing};
 use crate::stats::Operation as Op;
 
 /// The kernel's requests, answered from a mirror.
@@ -216,14 +216,19 @@ impl Filesystem for Adapter {
         fh: FileHandle,
         offset: u64,
         data: &[u8],
-        _: WriteFlags,
+        told: WriteFlags,
         flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
         let (who, data) = (requester(req), data.to_vec());
-        let append = OFlags::from_bits_retain(flags.0 as u32).contains(OFlags::APPEND);
-        let work = move |m: &Mirror| m.write(who, ino.0, fh.0, offset, &data, append);
+        let place = Writing {
+            handle: fh.0,
+            offset,
+            append: OFlags::from_bits_retain(flags.0 as u32).contains(OFlags::APPEND),
+            strips: told.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID),
+        };
+        let work = move |m: &Mirror| m.write(who, ino.0, place, &data);
         self.desk.defer(Op::Write, reply, work, replies::written);
     }
 
@@ -311,7 +316,7 @@ impl Filesystem for Adapter {
 
     fn setxattr(
         &self,
-        _: &Request,
+        req: &Request,
         ino: INodeNo,
         name: &OsStr,
         value: &[u8],
@@ -319,8 +324,8 @@ impl Filesystem for Adapter {
         _: u32,
         reply: ReplyEmpty,
     ) {
-        let (name, value) = (name.to_owned(), value.to_vec());
-        let work = move |m: &Mirror| m.setxattr(ino.0, &name, &value, flags as u32);
+        let (who, name, value) = (requester(req), name.to_owned(), value.to_vec());
+        let work = move |m: &Mirror| m.setxattr(who, ino.0, &name, &value, flags as u32);
         self.desk.defer(Op::Setxattr, reply, work, replies::empty);
     }
 

@@ -15,7 +15,7 @@ use super::descriptors::Purpose;
 use super::entries::not_enosys;
 use super::inodes::Inode;
 use super::source::stat_fd;
-use super::{How, Mirror, Requester, Result};
+use super::{How, Mirror, Requester, Result, privileges};
 use crate::event::{Op, Residency, Span};
 use crate::live::Want;
 use crate::sys::cachestat;
@@ -47,6 +47,19 @@ pub struct Reading {
     pub size: usize,
     /// Leave the access time alone.
     pub quiet: bool,
+}
+
+/// Where a write goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Writing {
+    /// The open file to write to, 0 for none.
+    pub handle: u64,
+    /// First byte.
+    pub offset: u64,
+    /// At the end, wherever that is, and not at `offset`.
+    pub append: bool,
+    /// Takes the set-ID bits away unless the writer may keep them.
+    pub strips: bool,
 }
 
 impl Mirror {
@@ -133,25 +146,21 @@ impl Mirror {
         }
     }
 
-    /// Writes `data` at `offset` (at the end when `append`); how much was written comes back.
+    /// Writes `data`; how much was written comes back.
     ///
     /// # Errors
     /// The source's own, when nothing was written.
-    pub fn write(
-        &self,
-        who: Requester,
-        nodeid: u64,
-        handle: u64,
-        offset: u64,
-        data: &[u8],
-        append: bool,
-    ) -> Result<usize> {
+    pub fn write(&self, who: Requester, nodeid: u64, to: Writing, data: &[u8]) -> Result<usize> {
+        let Writing { handle, offset, append, strips } = to;
         let inode = self.inode(nodeid)?;
         let purpose = if append { Purpose::Append } else { Purpose::Write };
         let file = self.file(&inode, handle, purpose, How::MayBlock)?;
         // A handle may have been opened for appending, and the request not mean it any more.
         let place = if append { ReadWriteFlags::APPEND } else { ReadWriteFlags::empty() };
         let written = write_all(&file, offset, data, place)?;
+        if strips {
+            privileges::strip(who, &file)?;
+        }
         self.note(who, &inode, Op::Write, Residency::Unknown);
         let end = offset + written as u64;
         if append && !stat_fd(&file).is_ok_and(|stat| stat.stx_size == end) {
