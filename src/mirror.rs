@@ -13,6 +13,7 @@ mod directory;
 mod entries;
 mod handles;
 mod inodes;
+mod locks;
 mod lookup;
 mod privileges;
 mod requester;
@@ -35,12 +36,14 @@ use attr::Attr;
 use descriptors::Descriptors;
 use handles::Handles;
 use inodes::{Inode, Inodes};
+use locks::Locks;
 use source::Source;
 
 pub use attributes::{Change, SetTime, Volume, Xattr};
 pub use data::{Opened, Reading, Writing};
 pub use directory::{DirEntry, Listing};
 pub use entries::Creation;
+pub use locks::{Locking, Style};
 pub use requester::Requester;
 pub use watch::Kernel;
 
@@ -87,6 +90,7 @@ pub struct Mirror {
     inodes: Inodes,
     descriptors: Descriptors,
     handles: Handles,
+    locks: Locks,
     names: Arc<Mutex<Names>>,
     live: Arc<Live>,
     /// How long the kernel may rely on what it was told while the source is not watched.
@@ -121,6 +125,7 @@ impl Mirror {
             source,
             descriptors: Descriptors::new(limit),
             handles: Handles::default(),
+            locks: Locks::default(),
             names,
             live,
             timeout,

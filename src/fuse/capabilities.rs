@@ -7,7 +7,9 @@
 //! - set-ID bits are taken away by us (`HANDLE_KILLPRIV_V2`), else the kernel asks for a file's capabilities at each
 //!   write. The library hides the flags that say when, except on writes: the mirror goes by who asks;
 //! - the umask reaches us instead of being applied, because a default ACL replaces it; ACLs are
-//!   checked by the kernel.
+//!   checked by the kernel;
+//! - locks are requests, where opens are: without these nobody would tell us that a lock ended with its file. A request
+//!   for a lock does not say whether fcntl or flock asks (the library hides it), but the caller's system call does.
 //!
 //! Refused, because the adapter library or the mirror could not keep the promise:
 //! - write-back caching: appends would overwrite what was appended below, and acknowledged writes
@@ -41,6 +43,13 @@ pub(crate) fn negotiate(config: &mut KernelConfig, path: DataPath) {
     for flag in WANTED {
         if config.add_capabilities(flag).is_err() {
             log::info!("this kernel lacks {flag:?}");
+        }
+    }
+    if path != DataPath::Resident {
+        // Refused by kernels that have no locks at all.
+        let _ = config.add_capabilities(InitFlags::FUSE_POSIX_LOCKS);
+        if crate::sys::proc::tells_system_calls() {
+            let _ = config.add_capabilities(InitFlags::FUSE_FLOCK_LOCKS);
         }
     }
     // Both refuse only zero.

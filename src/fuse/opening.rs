@@ -57,7 +57,7 @@ pub(crate) fn created(
 /// wrote may want to hear of an error.
 fn open_flags(asked: OFlags, opened: &Opened, passthrough: bool) -> FopenFlags {
     let reads = asked & OFlags::RWMODE == OFlags::RDONLY;
-    let mut flags = if reads { FopenFlags::FOPEN_NOFLUSH } else { FopenFlags::empty() };
+    let mut flags = if reads && opened.quiet_close { FopenFlags::FOPEN_NOFLUSH } else { FopenFlags::empty() };
     if opened.unchanged && !passthrough {
         flags |= FopenFlags::FOPEN_KEEP_CACHE;
     }

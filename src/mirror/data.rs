@@ -34,6 +34,8 @@ pub struct Opened {
     pub fd: Arc<OwnedFd>,
     /// Is its content what it was when the kernel last cached it?
     pub unchanged: bool,
+    /// Does nobody care when it is closed? Not so where it is locked: closing ends locks.
+    pub quiet_close: bool,
 }
 
 /// What a read asks for.
@@ -82,7 +84,7 @@ impl Mirror {
         let fd = Arc::new(fd);
         let handle = self.handles.enter(fd.clone());
         self.note(who, &inode, Op::Open, residency);
-        Ok(Opened { handle, fd, unchanged: inode.caches(version) })
+        Ok(Opened { handle, fd, unchanged: inode.caches(version), quiet_close: !inode.is_locked() })
     }
 
     /// Notes that a directory was opened, where the kernel tells of it.
