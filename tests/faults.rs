@@ -6,7 +6,9 @@
 
 mod mount;
 mod faults {
+    mod limits;
     mod locks;
+    mod made_up;
     mod set_id;
 }
 

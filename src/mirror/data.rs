@@ -36,6 +36,9 @@ pub struct Opened {
     pub unchanged: bool,
     /// Does nobody care when it is closed? Not so where it is locked: closing ends locks.
     pub quiet_close: bool,
+    /// Does its content come into being only when it is read? Then size and times say nothing of it, and it must not be
+    /// cached.
+    pub made_up: bool,
 }
 
 /// What a read asks for.
@@ -81,10 +84,11 @@ impl Mirror {
         let stat = stat_fd(&fd)?;
         let version = Version::from(&Attr::new(nodeid, &stat));
         let residency = residency_at_open(&fd, stat.stx_size, joined);
-        let fd = Arc::new(fd);
+        let made_up = self.source.is_made_up(&fd, inode.key.dev);
+        let (fd, quiet_close) = (Arc::new(fd), !inode.is_locked());
         let handle = self.handles.enter(fd.clone());
         self.note(who, &inode, Op::Open, residency);
-        Ok(Opened { handle, fd, unchanged: inode.caches(version), quiet_close: !inode.is_locked() })
+        Ok(Opened { handle, fd, unchanged: inode.caches(version), quiet_close, made_up })
     }
 
     /// Notes that a directory was opened, where the kernel tells of it.
@@ -132,6 +136,8 @@ impl Mirror {
         // What workers read nobody has read yet; a trace is left when somebody does.
         let purpose = if own || quiet || self.quiet { Purpose::Peek } else { Purpose::Read };
         match how {
+            // Elsewhere even the size may have to be asked for, or say nothing.
+            How::InMemory if !self.source.answers_from_memory(inode.key.dev) => Err(Errno::AGAIN),
             How::InMemory => {
                 let file = self.file(&inode, handle, purpose, how)?;
                 let data = read_cached(&file, offset, size)?;

@@ -116,7 +116,7 @@ impl Mirror {
         let fd = Arc::new(fd);
         let unchanged = inode.caches(Version::from(&entry.attr));
         let handle = if keep { self.handles.enter(fd.clone()) } else { 0 };
-        Ok((entry, Opened { handle, fd, unchanged, quiet_close: true }))
+        Ok((entry, Opened { handle, fd, unchanged, quiet_close: true, made_up: false }))
     }
 
     /// Gives the file `nodeid` one more name.

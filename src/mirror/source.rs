@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use super::attr::{Key, device};
 use super::{How, Result};
+use crate::sys::filesystem;
 use crate::sys::handle::FileHandle;
 
 /// Everything the mirror tells of a file.
@@ -41,6 +42,8 @@ pub(super) struct Source {
     handles: bool,
     /// Is it on a file system of this machine, which answers from memory without asking anybody?
     local: bool,
+    /// Are its files made up at each reading?
+    made_up: bool,
     covered: OnceLock<Covered>,
 }
 
@@ -53,13 +56,15 @@ impl Source {
         let stat = stat_fd(&root)?;
         let handles =
             FileHandle::of_fd(&root).and_then(|(handle, _)| handle.open(&root, OFlags::PATH)).is_ok();
-        let local = crate::sys::filesystem::is_local(&root);
+        let local = filesystem::is_local(&root);
+        let made_up = filesystem::is_made_up(&root);
         Ok(Source {
             root_key: Key::of(&stat),
             root,
             devices: Mutex::new(HashMap::new()),
             handles,
             local,
+            made_up,
             covered: OnceLock::new(),
         })
     }
@@ -78,6 +83,11 @@ impl Source {
     /// may ask its server even for what it has.
     pub(super) fn answers_from_memory(&self, dev: u64) -> bool {
         self.local && dev == self.root_key.dev
+    }
+
+    /// Does the content of this file, on this device, come into being only when it is read?
+    pub(super) fn is_made_up(&self, file: impl AsFd, dev: u64) -> bool {
+        if dev == self.root_key.dev { self.made_up } else { filesystem::is_made_up(file) }
     }
 
     /// Says which device number our own mount got, and what its mountpoint is without it.

@@ -4,10 +4,12 @@
 //! What must stay true: a path that cannot work here is never taken; the mount comes about by
 //! another one, and the reason is told.
 
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use crate::config::DataPath;
 use crate::sys::fanotify::Reports;
+use crate::sys::filesystem::is_made_up;
 
 /// A data path, and why this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +27,16 @@ pub(super) struct Allowance {
     pub root: bool,
     /// Can opens be watched; else why not.
     pub watch: Result<(), String>,
+    /// Does the content of the source's files come into being only when they are read?
+    pub made_up: bool,
 }
 
 impl Allowance {
-    /// Finds out, on the mount that the mountpoint is on now.
-    pub(super) fn at(mountpoint: &Path) -> Self {
+    /// Finds out, for this source, on the mount that the mountpoint is on now.
+    pub(super) fn at(mountpoint: &Path, source: impl AsFd) -> Self {
         let root = rustix::process::geteuid().is_root();
         let watch = Reports::of_opens(mountpoint).map(drop).map_err(|error| error.to_string());
-        Allowance { root, watch }
+        Allowance { root, watch, made_up: is_made_up(source) }
     }
 }
 
@@ -46,6 +50,9 @@ pub(super) fn choose(asked: DataPath, allowed: &Allowance) -> ChosenPath {
         }
         (DataPath::Auto, false, _) => {
             because(DataPath::Plain, "watching opens and kernel passthrough need root".into())
+        }
+        (DataPath::Resident | DataPath::Auto, true, _) if allowed.made_up => {
+            because(DataPath::Plain, "the sizes of these files say nothing of their content".into())
         }
         (DataPath::Passthrough, true, _) => because(DataPath::Passthrough, "asked for".into()),
         (DataPath::Resident, true, Ok(())) => because(DataPath::Resident, "asked for".into()),
@@ -63,7 +70,7 @@ mod tests {
     use super::*;
 
     fn chosen(asked: DataPath, root: bool, watch: Result<(), String>) -> (DataPath, String) {
-        let choice = choose(asked, &Allowance { root, watch });
+        let choice = choose(asked, &Allowance { root, watch, made_up: false });
         (choice.path, choice.reason)
     }
 
@@ -81,6 +88,13 @@ mod tests {
         let (path, reason) = chosen(DataPath::Passthrough, false, Ok(()));
         assert_eq!(path, DataPath::Plain);
         assert!(reason.contains("needs root"));
+    }
+
+    #[test]
+    fn what_cannot_be_cached_is_not_resident() {
+        let allowed = Allowance { root: true, watch: Ok(()), made_up: true };
+        assert_eq!(choose(DataPath::Auto, &allowed).path, DataPath::Plain);
+        assert_eq!(choose(DataPath::Resident, &allowed).path, DataPath::Plain);
     }
 
     #[test]
