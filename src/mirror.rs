@@ -145,7 +145,7 @@ impl Mirror {
     /// Closes what was opened for requests without a handle and has not been used for a moment.
     /// True when nothing of the kind is open.
     pub fn sweep(&self) -> bool {
-        self.descriptors.sweep(&self.source)
+        self.descriptors.sweep(&self.source, self.watched.load(Ordering::Acquire))
     }
 
     /// These numbers have no name any more: whatever had one gets another at its next use.

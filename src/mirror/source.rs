@@ -36,6 +36,8 @@ struct Covered {
 pub(super) struct Source {
     root: Arc<OwnedFd>,
     root_key: Key,
+    /// Number of the mount that the root is on; `None` when the kernel does not tell (before 5.8).
+    mount: Option<u64>,
     /// A directory on each further device, for opening by handle, and when it was last used. Held for a
     /// moment only: it keeps that device's mount busy.
     devices: Mutex<HashMap<u64, (Arc<OwnedFd>, Instant)>>,
@@ -60,6 +62,7 @@ impl Source {
         let made_up = filesystem::is_made_up(&root);
         Ok(Source {
             root_key: Key::of(&stat),
+            mount: mount_of(&root),
             root,
             devices: Mutex::new(HashMap::new()),
             handles,
@@ -77,6 +80,11 @@ impl Source {
     /// Identity of the root directory.
     pub(super) fn root_key(&self) -> Key {
         self.root_key
+    }
+
+    /// Is this on the mount of the root itself, which we keep busy in any case?
+    pub(super) fn is_on_own_mount(&self, file: &OwnedFd) -> bool {
+        self.mount.is_some() && mount_of(file) == self.mount
     }
 
     /// Can what is in memory on this device be had without waiting for anybody? A network file system
@@ -188,6 +196,13 @@ impl Source {
 /// The kernel's own error number in a standard library error.
 pub(super) fn errno(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+/// The number of the mount that a file was reached on. Asks the kernel's memory only.
+fn mount_of(fd: &OwnedFd) -> Option<u64> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let stat = rustix::fs::statx(fd, c"", flags, StatxFlags::MNT_ID).ok()?;
+    (stat.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(stat.stx_mnt_id)
 }
 
 /// What stat tells of an open file.

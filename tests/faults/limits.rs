@@ -8,6 +8,7 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, inotify};
 use rustix::io::Errno;
 
 use crate::mount::process::sh;
+use crate::mount::{Mount, wait_for};
 use crate::{on, on_each_path};
 
 /// The time of birth travels in a request (statx) that the adapter library does not know.
@@ -80,25 +81,51 @@ fn files_that_must_not_change_do_not() {
 }
 
 /// Where opens are requests, an open file is there until it is closed, whatever is removed below. On `resident` nobody says
-/// that it is open: it has gone, as on a network file system, and whoever has it open is told so.
+/// that it is open, but those met lately are held while the source is watched. (Of others that are removed below, what is not
+/// in memory has gone, as on a network file system.)
 #[test]
-fn a_file_removed_below_stays_open_where_opens_are_told() {
-    for path in crate::mount::PATHS {
-        on(&[path], |path, scratch, mount| {
-            let below = scratch.write("f", "text");
-            let file = File::options().read(true).write(true).open(mount.join("f")).unwrap();
-            fs::remove_file(below).unwrap();
-            let written = file.write_at(b"TE", 0).map_err(|error| error.raw_os_error());
-            if path == "resident" {
-                assert_eq!(written, Err(Some(Errno::STALE.raw_os_error())));
-            } else {
-                assert_eq!(written, Ok(2), "{path}");
-                let mut content = [0; 4];
-                file.read_exact_at(&mut content, 0).unwrap();
-                assert_eq!(&content, b"TExt");
-                file.set_len(1).unwrap();
-                assert_eq!(file.metadata().unwrap().len(), 1);
-            }
-        });
-    }
+fn a_file_removed_below_goes_on_until_it_is_closed() {
+    on_each_path(|path, scratch, mount| {
+        wait_for("the source to be watched", || mount.stats()["watch"]["active"].as_bool()?.then_some(()));
+        let below = scratch.write("f", "text");
+        let file = File::options().read(true).write(true).open(mount.join("f")).unwrap();
+        fs::remove_file(below).unwrap();
+        wait_for("the name to go", || (!mount.join("f").exists()).then_some(()));
+        file.write_at(b"TE", 0).unwrap();
+        let mut content = [0; 4];
+        file.read_exact_at(&mut content, 0).unwrap();
+        assert_eq!(&content, b"TExt", "{path}");
+        file.set_len(1).unwrap();
+        file.sync_all().unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 1);
+        fs::write(mount.join("f"), "anew").unwrap();
+        assert_eq!(fs::read(scratch.source().join("f")).unwrap(), b"anew");
+        drop(file);
+        wait_for("the space", || (deleted(mount) == 0).then_some(()));
+    });
+}
+
+/// More files than are held are met after the removal.
+#[test]
+fn a_removed_file_outlasts_many_others() {
+    on(&["resident"], |_, scratch, mount| {
+        wait_for("the source to be watched", || mount.stats()["watch"]["active"].as_bool()?.then_some(()));
+        let below = scratch.write("f", "text");
+        let others: Vec<_> = (0..1500).map(|n| format!("other-{n}")).collect();
+        others.iter().for_each(|name| drop(scratch.write(name, "")));
+        let file = File::options().write(true).open(mount.join("f")).unwrap();
+        fs::remove_file(below).unwrap();
+        others.iter().for_each(|name| assert!(fs::read(mount.join(name)).unwrap().is_empty()));
+        file.write_at(b"TE", 0).unwrap();
+        assert_eq!(deleted(mount), 1);
+        drop(file);
+        wait_for("the space", || (deleted(mount) == 0).then_some(()));
+    });
+}
+
+/// Removed files that the daemon holds.
+fn deleted(mount: &Mount) -> usize {
+    let held = fs::read_dir(format!("/proc/{}/fd", mount.pid())).unwrap();
+    let links = held.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
+    links.filter(|link| link.to_string_lossy().ends_with(" (deleted)")).count()
 }
