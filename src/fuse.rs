@@ -13,12 +13,14 @@ mod backing;
 mod capabilities;
 mod convert;
 mod listing;
+mod locking;
 mod opening;
 mod pool;
 mod readers;
 mod replies;
 mod serve;
 pub mod slow;
+mod waiting;
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -40,6 +42,7 @@ use backing::Backings;
 use pool::Pool;
 use readers::{READERS, Readers};
 use serve::Desk;
+use waiting::Waiting;
 
 /// A mounted file system that has not begun to answer, or is answering.
 #[derive(Debug)]
@@ -78,6 +81,7 @@ impl Session {
                 mirror,
                 pool,
                 readers,
+                waiting: Arc::new(Waiting::default()),
                 path,
                 backings: backings.clone(),
                 counters: counters.clone(),

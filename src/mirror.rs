@@ -13,8 +13,10 @@ mod directory;
 mod entries;
 mod handles;
 mod inodes;
+mod locks;
 mod lookup;
 mod own;
+mod privileges;
 mod requester;
 mod source;
 mod watch;
@@ -35,12 +37,14 @@ use attr::Attr;
 use descriptors::Descriptors;
 use handles::Handles;
 use inodes::{Inode, Inodes};
+use locks::Locks;
 use source::Source;
 
 pub use attributes::{Change, SetTime, Volume, Xattr};
-pub use data::{Opened, Reading};
+pub use data::{Opened, Reading, Writing};
 pub use directory::{DirEntry, Listing};
 pub use entries::Creation;
+pub use locks::{Locking, Style};
 pub use requester::Requester;
 pub use watch::Kernel;
 
@@ -87,6 +91,7 @@ pub struct Mirror {
     inodes: Inodes,
     descriptors: Descriptors,
     handles: Handles,
+    locks: Locks,
     names: Arc<Mutex<Names>>,
     live: Arc<Live>,
     /// How long the kernel may rely on what it was told while the source is not watched.
@@ -123,6 +128,7 @@ impl Mirror {
             source,
             descriptors: Descriptors::new(limit),
             handles: Handles::default(),
+            locks: Locks::default(),
             names,
             live,
             timeout,
@@ -143,7 +149,7 @@ impl Mirror {
     /// Closes what was opened for requests without a handle and has not been used for a moment.
     /// True when nothing of the kind is open.
     pub fn sweep(&self) -> bool {
-        self.descriptors.sweep(&self.source)
+        self.descriptors.sweep(&self.source, self.watched.load(Ordering::Acquire))
     }
 
     /// These numbers have no name any more: whatever had one gets another at its next use.

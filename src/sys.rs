@@ -11,6 +11,7 @@ pub mod fanotify;
 pub mod fiemap;
 pub mod filesystem;
 pub mod handle;
+pub mod lock;
 pub mod memory;
 pub mod mountinfo;
 pub mod proc;

@@ -11,16 +11,16 @@ use std::time::SystemTime;
 use fuser::{
     BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, INodeNo, IoctlFlags, KernelConfig,
     LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
-    ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request,
-    TimeOrNow, WriteFlags,
+    ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLock, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite,
+    ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::{OFlags, SeekFrom};
 
 use super::convert::{errno, requester, set_time, unpack_device};
 use super::serve::Desk;
-use super::{listing, opening, replies};
+use super::{listing, locking, opening, replies};
 use crate::config::DataPath;
-use crate::mirror::{Change, Creation, How, Mirror, Reading};
+use crate::mirror::{Change, Creation, How, Mirror, Reading, Writing};
 use crate::stats::Operation as Op;
 
 /// The kernel's requests, answered from a mirror.
@@ -216,22 +216,34 @@ impl Filesystem for Adapter {
         fh: FileHandle,
         offset: u64,
         data: &[u8],
-        _: WriteFlags,
+        told: WriteFlags,
         flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
         let (who, data) = (requester(req), data.to_vec());
-        let append = OFlags::from_bits_retain(flags.0 as u32).contains(OFlags::APPEND);
-        let work = move |m: &Mirror| m.write(who, ino.0, fh.0, offset, &data, append);
+        let place = Writing {
+            handle: fh.0,
+            offset,
+            append: OFlags::from_bits_retain(flags.0 as u32).contains(OFlags::APPEND),
+            strips: told.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID),
+        };
+        let work = move |m: &Mirror| m.write(who, ino.0, place, &data);
         self.desk.defer(Op::Write, reply, work, replies::written);
     }
 
-    fn flush(&self, _: &Request, _: INodeNo, fh: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+    fn flush(&self, _: &Request, ino: INodeNo, fh: FileHandle, owner: LockOwner, reply: ReplyEmpty) {
         if self.resident() {
             return self.desk.at_once(Op::Flush, || reply.error(fuser::Errno::ENOSYS));
         }
-        self.desk.defer(Op::Flush, reply, move |m| m.flush(fh.0), replies::empty);
+        let waiting = self.desk.waiting.clone();
+        let work = move |m: &Mirror| {
+            if m.end_locks(ino.0, owner.0) {
+                waiting.wake();
+            }
+            m.flush(fh.0)
+        };
+        self.desk.defer(Op::Flush, reply, work, replies::empty);
     }
 
     fn release(
@@ -244,18 +256,54 @@ impl Filesystem for Adapter {
         _: bool,
         reply: ReplyEmpty,
     ) {
-        let backings = self.desk.backings.clone();
+        let (backings, waiting) = (self.desk.backings.clone(), self.desk.waiting.clone());
         // Nobody waits for it, and the last close of a file may block.
         self.desk.defer(
             Op::Release,
             reply,
             move |m| {
+                let locked = m.end_locks_of_handle(ino.0, fh.0);
                 m.release(fh.0);
+                if locked {
+                    waiting.wake();
+                }
                 backings.release(ino.0);
                 Ok(())
             },
             replies::empty,
         );
+    }
+
+    fn getlk(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        owner: LockOwner,
+        start: u64,
+        end: u64,
+        kind: i32,
+        pid: u32,
+        reply: ReplyLock,
+    ) {
+        locking::test(&self.desk, locking::locking(ino, fh, owner, (start, end), kind, pid), reply);
+    }
+
+    fn setlk(
+        &self,
+        req: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        owner: LockOwner,
+        start: u64,
+        end: u64,
+        kind: i32,
+        pid: u32,
+        sleep: bool,
+        reply: ReplyEmpty,
+    ) {
+        let wanted = locking::locking(ino, fh, owner, (start, end), kind, pid);
+        locking::set(&self.desk, req.pid(), wanted, sleep, reply);
     }
 
     fn fsync(&self, _: &Request, ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
@@ -311,7 +359,7 @@ impl Filesystem for Adapter {
 
     fn setxattr(
         &self,
-        _: &Request,
+        req: &Request,
         ino: INodeNo,
         name: &OsStr,
         value: &[u8],
@@ -319,8 +367,8 @@ impl Filesystem for Adapter {
         _: u32,
         reply: ReplyEmpty,
     ) {
-        let (name, value) = (name.to_owned(), value.to_vec());
-        let work = move |m: &Mirror| m.setxattr(ino.0, &name, &value, flags as u32);
+        let (who, name, value) = (requester(req), name.to_owned(), value.to_vec());
+        let work = move |m: &Mirror| m.setxattr(who, ino.0, &name, &value, flags as u32);
         self.desk.defer(Op::Setxattr, reply, work, replies::empty);
     }
 

@@ -1,5 +1,7 @@
 //! Answers that open a file: under which flags, and with which backing.
 
+use std::io;
+
 use fuser::{FileHandle, FopenFlags, Generation, ReplyCreate, ReplyOpen};
 use rustix::fs::OFlags;
 
@@ -19,7 +21,10 @@ pub(crate) fn opened(
         Ok(opened) => opened,
         Err(error) => return reply.error(errno(error)),
     };
-    let backing = backings.open(nodeid, || reply.open_backing(&*opened.fd));
+    let backing = backings.open(nodeid, || match opened.direct {
+        true => Err(io::ErrorKind::Unsupported.into()),
+        false => reply.open_backing(&*opened.fd),
+    });
     let flags = open_flags(flags, &opened, backing.is_some());
     let handle = FileHandle(opened.handle);
     match backing {
@@ -57,11 +62,10 @@ pub(crate) fn created(
 /// wrote may want to hear of an error.
 fn open_flags(asked: OFlags, opened: &Opened, passthrough: bool) -> FopenFlags {
     let reads = asked & OFlags::RWMODE == OFlags::RDONLY;
-    let mut flags = if reads { FopenFlags::FOPEN_NOFLUSH } else { FopenFlags::empty() };
+    let mut flags = if reads && opened.quiet_close { FopenFlags::FOPEN_NOFLUSH } else { FopenFlags::empty() };
     if opened.direct {
         flags |= FopenFlags::FOPEN_DIRECT_IO;
-    }
-    if opened.unchanged && !passthrough {
+    } else if opened.unchanged && !passthrough {
         flags |= FopenFlags::FOPEN_KEEP_CACHE;
     }
     flags

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::backing::Backings;
 use super::pool::Pool;
 use super::readers::Readers;
+use super::waiting::Waiting;
 use crate::config::DataPath;
 use crate::mirror::{How, Mirror, Result};
 use crate::stats::{Counters, Operation};
@@ -24,13 +25,14 @@ pub(crate) struct Desk {
     pub(crate) mirror: Arc<Mirror>,
     pub(crate) pool: Pool,
     pub(crate) readers: Readers,
+    pub(crate) waiting: Arc<Waiting>,
     pub(crate) path: DataPath,
     pub(crate) backings: Arc<Backings>,
     pub(crate) counters: Arc<Counters>,
 }
 
 /// Times a request until it has been answered.
-struct Timing {
+pub(crate) struct Timing {
     counters: Arc<Counters>,
     operation: Operation,
     start: Instant,
@@ -43,7 +45,7 @@ impl Drop for Timing {
 }
 
 impl Desk {
-    fn timing(&self, operation: Operation) -> Timing {
+    pub(crate) fn timing(&self, operation: Operation) -> Timing {
         Timing { counters: self.counters.clone(), operation, start: Instant::now() }
     }
 
@@ -91,7 +93,7 @@ impl Desk {
     }
 
     /// Runs `task` here and now if others read on meanwhile, else on the pool.
-    fn may_block(&self, task: impl FnOnce() + Send + 'static) {
+    pub(crate) fn may_block(&self, task: impl FnOnce() + Send + 'static) {
         let Some(_leave) = self.readers.leave() else { return self.pool.run(task) };
         if catch_unwind(AssertUnwindSafe(task)).is_err() {
             log::error!("a request failed by a panic");

@@ -13,7 +13,7 @@ use super::attr::{Attr, Time};
 use super::entries::not_enosys;
 use super::inodes::Inode;
 use super::source::{c_name, proc_path, stat_fd};
-use super::{Freshness, How, Mirror, Requester, Result};
+use super::{Freshness, How, Mirror, Requester, Result, privileges};
 use crate::event::{Op, Residency};
 use rustix::io::Errno;
 
@@ -45,6 +45,16 @@ pub struct Change {
     pub handle: u64,
 }
 
+impl Change {
+    fn is_empty(&self) -> bool {
+        let Change { mode, uid, gid, size, atime, mtime, handle: _ } = self;
+        [mode, uid, gid].into_iter().all(Option::is_none)
+            && size.is_none()
+            && atime.is_none()
+            && mtime.is_none()
+    }
+}
+
 /// Figures of the file system the source is on.
 pub type Volume = StatVfs;
 
@@ -60,19 +70,25 @@ impl Mirror {
         Ok((Attr::new(nodeid, &stat), self.fresh(&inode)))
     }
 
-    /// Changes attributes; the new ones come back.
+    /// Changes attributes; the new ones come back. A change of nothing is how the kernel says that the content is
+    /// about to change: set-ID bits have to go.
     ///
     /// # Errors
     /// The source's own.
     pub fn setattr(&self, who: Requester, nodeid: u64, change: &Change) -> Result<(Attr, Freshness)> {
         let inode = self.inode(nodeid)?;
         let at = self.location(&inode, How::MayBlock)?;
+        if change.is_empty() {
+            privileges::strip(who, &at)?;
+        }
         if let Some(size) = change.size {
             self.changing(&inode, || self.truncate(&inode, size, change.handle))?;
+            privileges::strip(who, &at)?;
             self.note(who, &inode, Op::Write, Residency::Unknown);
         }
         if change.uid.is_some() || change.gid.is_some() {
             let (uid, gid) = (change.uid.map(Uid::from_raw), change.gid.map(Gid::from_raw));
+            privileges::strip(who, &at)?;
             rustix::fs::chownat(&at, c"", uid, gid, AtFlags::EMPTY_PATH)?;
         }
         if let Some(mode) = change.mode {
@@ -126,7 +142,7 @@ impl Mirror {
         let (path, name) = (proc_path(at.as_fd()), c_name(name)?);
         let refusal = |error| no_acl(&name, not_enosys(error));
         if size == 0 {
-            let length = rustix::fs::getxattr(&path, &name, &mut [0_u8; 0][..]).map_err(refusal)?;
+            let length = rustix::fs::getxattr_query(&path, &name).map_err(refusal)?;
             return Ok(Xattr::Length(length as u32));
         }
         let mut value = vec![0; size as usize];
@@ -143,7 +159,7 @@ impl Mirror {
         let at = self.location(&self.inode(nodeid)?, How::MayBlock)?;
         let path = proc_path(at.as_fd());
         if size == 0 {
-            let length = rustix::fs::listxattr(&path, &mut [0_u8; 0][..]).map_err(not_enosys)?;
+            let length = rustix::fs::listxattr_query(&path).map_err(not_enosys)?;
             return Ok(Xattr::Length(length as u32));
         }
         let mut names = vec![0_u8; size as usize];
@@ -156,10 +172,19 @@ impl Mirror {
     ///
     /// # Errors
     /// The source's own.
-    pub fn setxattr(&self, nodeid: u64, name: &OsStr, value: &[u8], flags: u32) -> Result<()> {
+    pub fn setxattr(
+        &self,
+        who: Requester,
+        nodeid: u64,
+        name: &OsStr,
+        value: &[u8],
+        flags: u32,
+    ) -> Result<()> {
         let at = self.location(&self.inode(nodeid)?, How::MayBlock)?;
-        let flags = XattrFlags::from_bits_retain(flags);
-        rustix::fs::setxattr(proc_path(at.as_fd()), c_name(name)?, value, flags).map_err(not_enosys)
+        let (path, name, flags) = (proc_path(at.as_fd()), c_name(name)?, XattrFlags::from_bits_retain(flags));
+        // An ACL takes the set-group-ID bit away unless its setter is of the group: for the source to judge.
+        let _acting = if is_acl(&name) { Some(who.act(0)?) } else { None };
+        rustix::fs::setxattr(path, &name, value, flags).map_err(not_enosys)
     }
 
     /// Removes an extended attribute.
@@ -195,8 +220,11 @@ pub enum Xattr {
 /// A source without ACLs has none on this file either: the kernel, which checks permissions, would
 /// take "not supported" as a refusal of access.
 fn no_acl(name: &CStr, error: Errno) -> Errno {
-    let acl = name.to_bytes().starts_with(b"system.posix_acl_");
-    if acl && error == Errno::OPNOTSUPP { Errno::NODATA } else { error }
+    if is_acl(name) && error == Errno::OPNOTSUPP { Errno::NODATA } else { error }
+}
+
+fn is_acl(name: &CStr) -> bool {
+    name.to_bytes().starts_with(b"system.posix_acl_")
 }
 
 fn timespec(time: Option<SetTime>) -> Timespec {

@@ -15,7 +15,7 @@ use super::descriptors::Purpose;
 use super::entries::not_enosys;
 use super::inodes::Inode;
 use super::source::stat_fd;
-use super::{How, Mirror, Requester, Result};
+use super::{How, Mirror, Requester, Result, privileges};
 use crate::event::{Op, Residency, Span};
 use crate::live::Want;
 use crate::sys::cachestat;
@@ -34,8 +34,11 @@ pub struct Opened {
     pub fd: Arc<OwnedFd>,
     /// Is its content what it was when the kernel last cached it?
     pub unchanged: bool,
-    /// Is every read to be a request?
+    /// Is every read to be a request? So where our own cache holds the data, and where the content comes into being only
+    /// when it is read: then size and times say nothing of it, and it must not be cached.
     pub direct: bool,
+    /// Does nobody care when it is closed? Not so where it is locked: closing ends locks.
+    pub quiet_close: bool,
 }
 
 /// What a read asks for.
@@ -49,6 +52,19 @@ pub struct Reading {
     pub size: usize,
     /// Leave the access time alone.
     pub quiet: bool,
+}
+
+/// Where a write goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Writing {
+    /// The open file to write to, 0 for none.
+    pub handle: u64,
+    /// First byte.
+    pub offset: u64,
+    /// At the end, wherever that is, and not at `offset`.
+    pub append: bool,
+    /// Takes the set-ID bits away unless the writer may keep them.
+    pub strips: bool,
 }
 
 impl Mirror {
@@ -72,10 +88,11 @@ impl Mirror {
             Some(_) => Residency::Unknown,
             None => residency_at_open(&fd, stat.stx_size, joined),
         };
-        let fd = Arc::new(fd);
+        let direct = self.own.is_some() || self.source.is_made_up(&fd, inode.key.dev);
+        let (fd, quiet_close) = (Arc::new(fd), !inode.is_locked());
         let handle = self.handles.enter(fd.clone());
         self.note(who, &inode, Op::Open, residency);
-        Ok(Opened { handle, fd, unchanged: inode.caches(version), direct: self.own.is_some() })
+        Ok(Opened { handle, fd, unchanged: inode.caches(version), direct, quiet_close })
     }
 
     /// Notes that a directory was opened, where the kernel tells of it.
@@ -127,6 +144,8 @@ impl Mirror {
             return self.read_own(cache, who, &inode, (&file, wanted), how);
         }
         match how {
+            // Elsewhere even the size may have to be asked for, or say nothing.
+            How::InMemory if !self.source.answers_from_memory(inode.key.dev) => Err(Errno::AGAIN),
             How::InMemory => {
                 let file = self.file(&inode, handle, purpose, how)?;
                 let data = read_cached(&file, offset, size)?;
@@ -143,19 +162,12 @@ impl Mirror {
         }
     }
 
-    /// Writes `data` at `offset` (at the end when `append`); how much was written comes back.
+    /// Writes `data`; how much was written comes back.
     ///
     /// # Errors
     /// The source's own, when nothing was written.
-    pub fn write(
-        &self,
-        who: Requester,
-        nodeid: u64,
-        handle: u64,
-        offset: u64,
-        data: &[u8],
-        append: bool,
-    ) -> Result<usize> {
+    pub fn write(&self, who: Requester, nodeid: u64, to: Writing, data: &[u8]) -> Result<usize> {
+        let Writing { handle, offset, append, strips } = to;
         let inode = self.inode(nodeid)?;
         let purpose = if append { Purpose::Append } else { Purpose::Write };
         let file = self.file(&inode, handle, purpose, How::MayBlock)?;
@@ -163,6 +175,9 @@ impl Mirror {
         let place = if append { ReadWriteFlags::APPEND } else { ReadWriteFlags::empty() };
         let at = (!append).then_some(offset);
         let written = self.writing(&inode, &file, at, data, || write_all(&file, offset, data, place))?;
+        if strips {
+            privileges::strip(who, &file)?;
+        }
         self.note(who, &inode, Op::Write, Residency::Unknown);
         let end = offset + written as u64;
         if append && !stat_fd(&file).is_ok_and(|stat| stat.stx_size == end) {

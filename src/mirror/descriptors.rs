@@ -23,6 +23,9 @@ use super::{How, Result};
 /// Directories held open (as `O_PATH`); an eighth of the descriptor limit at most.
 const DIRECTORIES: usize = 1024;
 
+/// Regular files held (as `O_PATH`) because they were met lately.
+const RECENT: usize = 1024;
+
 /// Regular files held open for requests that come without a handle.
 const FILES: usize = 64;
 
@@ -82,6 +85,9 @@ pub(super) struct Descriptors {
     /// Those of them that keep a mount inside the source busy: they are held for a moment only.
     foreign: Mutex<HashMap<u64, Instant>>,
     files: Mutex<LruCache<(u64, Purpose), Held>>,
+    /// Files of a watched source. One of them may be open in the mount without our having been told, and removed below:
+    /// then nothing else leads to it. What nobody has open is let go of as soon as the kernel has heard of the removal.
+    recent: Mutex<LruCache<u64, Held>>,
 }
 
 impl Descriptors {
@@ -93,6 +99,7 @@ impl Descriptors {
             directories: Mutex::new(LruCache::new(room(DIRECTORIES))),
             foreign: Mutex::default(),
             files: Mutex::new(LruCache::new(room(FILES))),
+            recent: Mutex::new(LruCache::new(room(RECENT))),
         }
     }
 
@@ -117,7 +124,7 @@ impl Descriptors {
             return Ok(pin);
         }
         let directory = inode.kind.is_dir();
-        if directory && let Some(fd) = self.directory(inode) {
+        if let Some(fd) = if directory { self.directory(inode) } else { self.recent(inode) } {
             return Ok(fd);
         }
         let fd = Arc::new(match how {
@@ -137,6 +144,28 @@ impl Descriptors {
     /// A directory that is held.
     fn directory(&self, inode: &Arc<Inode>) -> Option<Arc<OwnedFd>> {
         self.directories.lock().get_mut(&inode.nodeid)?.of(inode)
+    }
+
+    fn recent(&self, inode: &Arc<Inode>) -> Option<Arc<OwnedFd>> {
+        self.recent.lock().get_mut(&inode.nodeid)?.of(inode)
+    }
+
+    /// Holds `fd`, a location of the regular file `inode`, until others have been met, or it is let go of.
+    pub(super) fn remember(&self, inode: &Arc<Inode>, fd: OwnedFd) {
+        let held = Held::new(&Arc::new(fd), inode);
+        let pushed_out = self.recent.lock().push(inode.nodeid, held);
+        // The kernel knows it still, so somebody has it open.
+        if let Some((_, Held { fd, of, .. })) = pushed_out
+            && stat_fd(&fd).is_ok_and(|stat| stat.stx_nlink == 0)
+            && let Some(inode) = of.upgrade()
+        {
+            let _former = inode.set_pin(Some(fd));
+        }
+    }
+
+    /// Ends that. What comes back has to be dropped where that may block.
+    pub(super) fn let_go(&self, nodeid: u64) -> Option<impl Send + use<>> {
+        self.recent.lock().pop(&nodeid)
     }
 
     /// By handle; by path where there is none or the source has lost track of it.
@@ -224,6 +253,7 @@ impl Descriptors {
     ) -> Result<OwnedFd> {
         if how == How::MayBlock
             && inode.pin().is_none()
+            && self.recent(inode).is_none()
             && let Some(handle) = inode.handle()
         {
             self.revive(source, inodes, inode);
@@ -278,6 +308,7 @@ impl Descriptors {
         let _file = self.files.lock().pop(&(nodeid, Purpose::Read));
         let _peeked = self.files.lock().pop(&(nodeid, Purpose::Peek));
         let _directory = self.directories.lock().pop(&nodeid);
+        let _recent = self.let_go(nodeid);
     }
 
     fn sweep_foreign(&self) {
@@ -288,8 +319,15 @@ impl Descriptors {
     }
 
     /// Closes regular files that have not been used for a moment, and what holds mounts inside the
-    /// source. True when no file is left.
-    pub(super) fn sweep(&self, source: &Source) -> bool {
+    /// source; unless the source is `watched`, also what was met lately. True when no open file is left.
+    pub(super) fn sweep(&self, source: &Source, watched: bool) -> bool {
+        if !watched {
+            // Emptied outside the lock.
+            let _recent: Vec<_> = {
+                let mut recent = self.recent.lock();
+                std::iter::from_fn(|| recent.pop_lru()).collect()
+            };
+        }
         source.sweep(LINGER);
         self.sweep_foreign();
         let mut closed = Vec::new();

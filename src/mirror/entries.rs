@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::attr::{Key, Version};
 use super::inodes::{Inode, Place};
-use super::source::{proc_path, stat_fd};
+use super::source::{proc_path, reopen, stat_fd};
 use super::{Entry, How, Mirror, Opened, Requester, Result};
 use crate::event::{Op, Residency};
 
@@ -115,8 +115,12 @@ impl Mirror {
         self.note(who, &inode, Op::Open, Residency::Hit);
         let fd = Arc::new(fd);
         let unchanged = inode.caches(Version::from(&entry.attr));
+        // With a handle, that one keeps it.
+        if !keep && let Ok(location) = reopen(fd.as_fd(), OFlags::PATH) {
+            self.hold(&entry, location);
+        }
         let handle = if keep { self.handles.enter(fd.clone()) } else { 0 };
-        Ok((entry, Opened { handle, fd, unchanged, direct: self.own.is_some() }))
+        Ok((entry, Opened { handle, fd, unchanged, direct: self.own.is_some(), quiet_close: true }))
     }
 
     /// Gives the file `nodeid` one more name.
@@ -222,7 +226,9 @@ impl Mirror {
     /// What `name` leads to, entered and counted once.
     fn entered(&self, dir: &Inode, at: &OwnedFd, name: &OsStr) -> Result<Entry> {
         let fd = self.source.locate(at, name, How::MayBlock)?;
-        self.enter(dir, name, &fd)
+        let entry = self.enter(dir, name, &fd)?;
+        self.hold(&entry, fd);
+        Ok(entry)
     }
 
     /// The inode behind a name, if the kernel knows it.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
@@ -58,6 +58,7 @@ pub(super) struct Inode {
     lookups: AtomicU64,
     generation: AtomicU64,
     file: AtomicU32,
+    locked: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -91,6 +92,7 @@ impl Inode {
             lookups: AtomicU64::new(0),
             generation: AtomicU64::new(generation),
             file: AtomicU32::new(NO_FILE),
+            locked: AtomicBool::new(false),
             state: Mutex::new(State { handle: found.handle, place: found.place, pin: None, cached: None }),
         }
     }
@@ -130,6 +132,16 @@ impl Inode {
     pub(super) fn moved(&self, place: Place) {
         self.state.lock().place = place;
         self.file.store(NO_FILE, Ordering::Release);
+    }
+
+    /// Has anybody locked it through the mount, ever?
+    pub(super) fn is_locked(&self) -> bool {
+        self.locked.load(Ordering::Acquire)
+    }
+
+    /// Somebody has.
+    pub(super) fn set_locked(&self) {
+        self.locked.store(true, Ordering::Release);
     }
 
     /// The number under which accesses to it are learned, if it has one.

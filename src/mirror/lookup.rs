@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -36,7 +37,20 @@ impl Mirror {
         if cold && let Some(inode) = self.inodes.get(entry.attr.ino) {
             self.note(who, &inode, Op::Lookup, joined);
         }
+        self.hold(&entry, fd);
         Ok(entry)
+    }
+
+    /// Holds a regular file that the kernel has just been told of, at `fd`. Only where every removal is told of: then
+    /// it is not held for longer than somebody has it open.
+    pub(super) fn hold(&self, entry: &Entry, fd: OwnedFd) {
+        if self.watched.load(Ordering::Acquire)
+            && entry.attr.kind().is_file()
+            && self.source.is_on_own_mount(&fd)
+            && let Some(inode) = self.inodes.get(entry.attr.ino)
+        {
+            self.descriptors.remember(&inode, fd);
+        }
     }
 
     /// Would resolving this name wait for the device?
@@ -62,7 +76,9 @@ impl Mirror {
     /// Takes `count` look-ups of `nodeid` back. What comes back has to be dropped where that may
     /// block: it may be the last hold on a file without names, whose blocks are freed then.
     pub fn forget(&self, nodeid: u64, count: u64) -> Option<impl Send + use<>> {
-        self.inodes.forget(nodeid, count).and_then(|inode| inode.set_pin(None))
+        let inode = self.inodes.forget(nodeid, count)?;
+        let (pin, recent) = (inode.set_pin(None), self.descriptors.let_go(nodeid));
+        (pin.is_some() || recent.is_some()).then_some((pin, recent))
     }
 
     /// Waits, bounded, for the prefetch of a name that is not resolved yet.

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use super::attr::{Key, device};
 use super::{How, Result};
+use crate::sys::filesystem;
 use crate::sys::handle::FileHandle;
 
 /// Everything the mirror tells of a file.
@@ -35,12 +36,16 @@ struct Covered {
 pub(super) struct Source {
     root: Arc<OwnedFd>,
     root_key: Key,
+    /// Number of the mount that the root is on; `None` when the kernel does not tell (before 5.8).
+    mount: Option<u64>,
     /// A directory on each further device, for opening by handle, and when it was last used. Held for a
     /// moment only: it keeps that device's mount busy.
     devices: Mutex<HashMap<u64, (Arc<OwnedFd>, Instant)>>,
     handles: bool,
     /// Is it on a file system of this machine, which answers from memory without asking anybody?
     local: bool,
+    /// Are its files made up at each reading?
+    made_up: bool,
     covered: OnceLock<Covered>,
 }
 
@@ -53,13 +58,16 @@ impl Source {
         let stat = stat_fd(&root)?;
         let handles =
             FileHandle::of_fd(&root).and_then(|(handle, _)| handle.open(&root, OFlags::PATH)).is_ok();
-        let local = crate::sys::filesystem::is_local(&root);
+        let local = filesystem::is_local(&root);
+        let made_up = filesystem::is_made_up(&root);
         Ok(Source {
             root_key: Key::of(&stat),
+            mount: mount_of(&root),
             root,
             devices: Mutex::new(HashMap::new()),
             handles,
             local,
+            made_up,
             covered: OnceLock::new(),
         })
     }
@@ -74,10 +82,20 @@ impl Source {
         self.root_key
     }
 
+    /// Is this on the mount of the root itself, which we keep busy in any case?
+    pub(super) fn is_on_own_mount(&self, file: &OwnedFd) -> bool {
+        self.mount.is_some() && mount_of(file) == self.mount
+    }
+
     /// Can what is in memory on this device be had without waiting for anybody? A network file system
     /// may ask its server even for what it has.
     pub(super) fn answers_from_memory(&self, dev: u64) -> bool {
         self.local && dev == self.root_key.dev
+    }
+
+    /// Does the content of this file, on this device, come into being only when it is read?
+    pub(super) fn is_made_up(&self, file: impl AsFd, dev: u64) -> bool {
+        if dev == self.root_key.dev { self.made_up } else { filesystem::is_made_up(file) }
     }
 
     /// Says which device number our own mount got, and what its mountpoint is without it.
@@ -178,6 +196,13 @@ impl Source {
 /// The kernel's own error number in a standard library error.
 pub(super) fn errno(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+/// The number of the mount that a file was reached on. Asks the kernel's memory only.
+fn mount_of(fd: &OwnedFd) -> Option<u64> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let stat = rustix::fs::statx(fd, c"", flags, StatxFlags::MNT_ID).ok()?;
+    (stat.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(stat.stx_mnt_id)
 }
 
 /// What stat tells of an open file.

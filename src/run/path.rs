@@ -4,8 +4,11 @@
 //! What must stay true: a path that cannot work here is never taken; the mount comes about by
 //! another one, and the reason is told.
 
+use std::os::fd::AsFd;
+
 use crate::config::{Config, DataPath};
 use crate::sys::fanotify::Reports;
+use crate::sys::filesystem::is_made_up;
 
 /// A data path, and why this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,18 +28,22 @@ pub(super) struct Allowance {
     pub watch: Result<(), String>,
     /// Is the data to be in our own cache?
     pub own_cache: bool,
+    /// Does the content of the source's files come into being only when they are read?
+    pub made_up: bool,
 }
 
 impl Allowance {
-    /// Finds out, on the mount that the mountpoint is on now. One that is ours already is not touched: it does not answer yet.
-    pub(super) fn of(config: &Config) -> Self {
-        let own_cache = config.own_cache;
+    /// Finds out, for this source, on the mount that the mountpoint is on now. One that is ours already is not touched:
+    /// it does not answer yet.
+    pub(super) fn of(config: &Config, source: impl AsFd) -> Self {
+        let (own_cache, made_up) = (config.own_cache, is_made_up(source));
         if config.descriptor.is_some() {
-            return Allowance { root: false, watch: Err("somebody else has mounted it".into()), own_cache };
+            let watch = Err("somebody else has mounted it".into());
+            return Allowance { root: false, watch, own_cache, made_up };
         }
         let root = rustix::process::geteuid().is_root();
         let watch = Reports::of_opens(&config.mountpoint).map(drop).map_err(|error| error.to_string());
-        Allowance { root, watch, own_cache }
+        Allowance { root, watch, own_cache, made_up }
     }
 }
 
@@ -54,6 +61,9 @@ pub(super) fn choose(asked: DataPath, allowed: &Allowance) -> ChosenPath {
         (DataPath::Auto, false, _) => {
             because(DataPath::Plain, "watching opens and kernel passthrough need root".into())
         }
+        (DataPath::Resident | DataPath::Auto, true, _) if allowed.made_up => {
+            because(DataPath::Plain, "the sizes of these files say nothing of their content".into())
+        }
         (DataPath::Passthrough, true, _) => because(DataPath::Passthrough, "asked for".into()),
         (DataPath::Resident, true, Ok(())) => because(DataPath::Resident, "asked for".into()),
         (DataPath::Auto, true, Ok(())) => {
@@ -70,7 +80,7 @@ mod tests {
     use super::*;
 
     fn chosen(asked: DataPath, root: bool, watch: Result<(), String>) -> (DataPath, String) {
-        let choice = choose(asked, &Allowance { root, watch, own_cache: false });
+        let choice = choose(asked, &Allowance { root, watch, own_cache: false, made_up: false });
         (choice.path, choice.reason)
     }
 
@@ -93,9 +103,16 @@ mod tests {
     #[test]
     fn the_own_cache_has_to_see_reads() {
         for path in [DataPath::Auto, DataPath::Resident, DataPath::Passthrough, DataPath::Plain] {
-            let choice = choose(path, &Allowance { root: true, watch: Ok(()), own_cache: true });
-            assert_eq!(choice.path, DataPath::Plain);
+            let allowed = Allowance { root: true, watch: Ok(()), own_cache: true, made_up: false };
+            assert_eq!(choose(path, &allowed).path, DataPath::Plain);
         }
+    }
+
+    #[test]
+    fn what_cannot_be_cached_is_not_resident() {
+        let allowed = Allowance { root: true, watch: Ok(()), own_cache: false, made_up: true };
+        assert_eq!(choose(DataPath::Auto, &allowed).path, DataPath::Plain);
+        assert_eq!(choose(DataPath::Resident, &allowed).path, DataPath::Plain);
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Service {
         // What the source refuses at an open, the mount has to refuse there too.
         config.read_only |= is_read_only(&source);
         let below = Arc::new(open_mountpoint(&config)?);
-        let chosen = choose(config.path, &Allowance::of(&config));
+        let chosen = choose(config.path, &Allowance::of(&config, &source));
         if config.path != DataPath::Auto && config.path != chosen.path {
             log::warn!(
                 "path={} cannot be had, {} is taken: {}",

@@ -24,9 +24,39 @@ pub fn is_local(file: impl AsFd) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|volume| LOCAL.contains(&(volume.f_type as u64)))
 }
 
+/// File systems whose files the kernel makes up when they are read: their sizes and times say nothing of their content.
+const MADE_UP: [u64; 15] = [
+    0x9FA0,      // proc
+    0x6265_6572, // sysfs
+    0x0027_E0EB, // cgroup
+    0x6367_7270, // cgroup2
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x7363_6673, // securityfs
+    0x6265_6570, // configfs
+    0xCAFE_4A11, // bpf
+    0xDE5E_81E4, // efivarfs
+    0x6165_676C, // pstore
+    0xF97C_FF8C, // selinuxfs
+    0x6573_5543, // fusectl
+    0x4249_4E4D, // binfmt_misc
+    0x0765_5821, // resctrl
+];
+
+/// Is the content of `file` (any descriptor) made up by the kernel at each reading? "No" when nobody can say.
+pub fn is_made_up(file: impl AsFd) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|volume| MADE_UP.contains(&(volume.f_type as u64)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn proc_is_made_up_and_a_disk_is_not() {
+        assert!(is_made_up(std::fs::File::open("/proc").unwrap()));
+        assert!(!is_made_up(std::fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap()));
+    }
 
     #[test]
     fn a_disk_is_local_and_proc_is_not_listed() {

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
+use std::time::{Duration, Instant};
 
 /// Room for one `stat` or the head of one `status` file: both are a few hundred bytes, and the
 /// fields wanted stand in the first thousand even with every number at its longest.
@@ -57,6 +58,46 @@ pub fn executable(process: u32) -> io::Result<Vec<u8>> {
     Ok(path.into_os_string().into_vec())
 }
 
+/// Has this thread, which waits for something, a signal that it would act on? "No" when it cannot be seen.
+pub fn is_interrupted(thread: u32) -> bool {
+    // All of it: a long list of groups stands before the signals.
+    std::fs::read(format!("/proc/{thread}/status")).is_ok_and(|status| acts_on_signal(&status))
+}
+
+fn acts_on_signal(status: &[u8]) -> bool {
+    let set = |name| field(status, name).and_then(|set| u64::from_str_radix(set, 16).ok()).unwrap_or(0);
+    (set("SigPnd:") | set("ShdPnd:")) & !set("SigBlk:") & !set("SigIgn:") != 0
+}
+
+/// The number of flock(2) for 32-bit programs on x86 and arm. No other call of that number asks for a lock.
+const COMPAT_FLOCK: i64 = 143;
+
+/// A thread that has handed a request to us falls asleep within this time.
+const DOZE: Duration = Duration::from_millis(20);
+
+/// Is this thread, which waits for an answer from us, in flock(2)?
+pub fn is_in_flock(thread: u32) -> bool {
+    let start = Instant::now();
+    let mut page = [0; PAGE];
+    while let Ok(text) = head(&format!("/proc/{thread}/syscall"), &mut page) {
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.split_whitespace().next());
+        match number {
+            // It has not fallen asleep yet.
+            Some("running") if start.elapsed() < DOZE => std::thread::sleep(Duration::from_micros(20)),
+            number => {
+                let number = number.and_then(|number| number.parse::<i64>().ok());
+                return number.is_some_and(|number| number == libc::SYS_flock || number == COMPAT_FLOCK);
+            }
+        }
+    }
+    false
+}
+
+/// Can it be seen in which system call other users' threads wait?
+pub fn tells_system_calls() -> bool {
+    rustix::process::geteuid().is_root() && std::fs::read("/proc/self/syscall").is_ok()
+}
+
 fn head<'a>(path: &str, page: &'a mut [u8; PAGE]) -> io::Result<&'a [u8]> {
     let len = File::open(path)?.read(page)?;
     Ok(&page[..len])
@@ -80,8 +121,13 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
 }
 
 fn parse_tgid(text: &[u8]) -> Option<u32> {
-    let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(b"Tgid:"))?;
-    std::str::from_utf8(line).ok()?.trim().parse().ok()
+    field(text, "Tgid:")?.parse().ok()
+}
+
+/// What stands after `name` in a `status` file.
+fn field<'a>(text: &'a [u8], name: &str) -> Option<&'a str> {
+    let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(name.as_bytes()))?;
+    Some(std::str::from_utf8(line).ok()?.trim())
 }
 
 #[cfg(test)]
@@ -98,6 +144,37 @@ mod tests {
         assert_eq!(stat.session, 40);
         assert_eq!(parse_stat(b"42 (cut off) R 7"), None);
         assert_eq!(parse_stat(b""), None);
+    }
+
+    #[test]
+    fn only_signals_that_are_neither_blocked_nor_ignored_interrupt() {
+        let status = |thread, process, blocked, ignored| {
+            let lines = format!(
+                "Name:\tx\nSigPnd:\t{thread:016x}\nShdPnd:\t{process:016x}\nSigBlk:\t{blocked:016x}\nSigIgn:\t{ignored:016x}\n"
+            );
+            acts_on_signal(lines.as_bytes())
+        };
+        assert!(status(1, 0, 0, 0) && status(0, 1, 0, 0) && status(3, 0, 1, 0));
+        assert!(!status(0, 0, 0, 0) && !status(1, 0, 1, 0) && !status(0, 1, 0, 1));
+        assert!(!is_interrupted(0));
+    }
+
+    #[test]
+    fn a_thread_in_flock_is_told_from_others() {
+        let file = tempfile::tempfile().unwrap();
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        let path = format!("/proc/{}/fd/{}", std::process::id(), std::os::fd::AsRawFd::as_raw_fd(&file));
+        let mut waits = Command::new("flock").args([&path, "true"]).spawn().unwrap();
+        let mut sleeps = Command::new("sleep").arg("100").spawn().unwrap();
+        let start = Instant::now();
+        while !is_in_flock(waits.id()) {
+            assert!(start.elapsed() < Duration::from_secs(30));
+        }
+        assert!(!is_in_flock(sleeps.id()) && !is_in_flock(0));
+        drop(file);
+        assert!(waits.wait().unwrap().success());
+        sleeps.kill().unwrap();
+        sleeps.wait().unwrap();
     }
 
     #[test]

@@ -1,0 +1,59 @@
+//! Set-ID bits: a change of a file's content takes them away, as on any file system, unless the caller may keep them.
+//!
+//! What must stay true: the rule is the kernel's own (`setattr_should_drop_suidgid`), judged for the caller and not for
+//! us, who may keep them. File capabilities need nothing: they go with any write, and we do the writing.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::Mode;
+
+use super::requester::Standing;
+use super::source::{proc_path, stat_fd};
+use super::{Requester, Result};
+
+const REGULAR: u32 = libc::S_IFREG;
+const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+
+/// The content of `file` changes, by order of `who`.
+///
+/// # Errors
+/// The source's own.
+pub(super) fn strip(who: Requester, file: &OwnedFd) -> Result<()> {
+    let stat = stat_fd(file)?;
+    let mode = u32::from(stat.stx_mode);
+    // Without root's rights the source has taken them away already.
+    if mode & libc::S_IFMT != REGULAR || mode & SET_ID == 0 || !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let standing = Standing::of(who);
+    let kept = if standing.keeps { mode } else { stripped(mode, standing.is_in(stat.stx_gid)) };
+    if kept == mode {
+        return Ok(());
+    }
+    rustix::fs::chmod(proc_path(file.as_fd()), Mode::from_raw_mode(kept & 0o7777))
+}
+
+/// What is left of a mode. Without execute permission for the group, the set-group-ID bit stays for members: it once
+/// meant something else.
+fn stripped(mode: u32, member: bool) -> u32 {
+    let keeps_group = member && mode & libc::S_IXGRP == 0;
+    mode & !(if keeps_group { libc::S_ISUID } else { SET_ID })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stripped;
+
+    #[test]
+    fn the_group_bit_stays_only_for_members_and_without_execute_permission() {
+        for (mode, member, left) in [
+            (0o104_755, false, 0o100_755),
+            (0o106_777, true, 0o100_777),
+            (0o102_767, false, 0o100_767),
+            (0o106_767, true, 0o102_767),
+            (0o100_644, false, 0o100_644),
+        ] {
+            assert_eq!(stripped(mode, member), left, "{mode:o} {member}");
+        }
+    }
+}

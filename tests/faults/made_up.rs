@@ -1,0 +1,28 @@
+//! Files whose content comes into being when they are read (as in /proc): their size is told as 0, and what was read once
+//! must not be kept.
+
+use std::fs;
+use std::path::Path;
+
+use crate::mount::scratch::Scratch;
+use crate::mount::{Mount, PATHS};
+
+const SOURCE: &str = "/proc/sys/kernel";
+
+#[test]
+fn files_of_size_0_have_their_content() {
+    for path in PATHS {
+        let scratch = Scratch::new();
+        let mount = Mount::of(Path::new(SOURCE), &scratch.point()).path(path).start();
+        for name in ["ostype", "osrelease", "pid_max"] {
+            let native = Path::new(SOURCE).join(name);
+            assert_eq!(fs::metadata(&native).unwrap().len(), 0);
+            assert_eq!(fs::read(mount.join(name)).unwrap(), fs::read(&native).unwrap(), "{path} {name}");
+        }
+        // Another one at each reading.
+        let uuid = || fs::read(mount.join("random/uuid")).unwrap();
+        let first = uuid();
+        assert_eq!(first.len(), 37);
+        assert_ne!(first, uuid(), "{path}");
+    }
+}
