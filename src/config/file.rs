@@ -85,16 +85,17 @@ impl Defaults {
         Defaults::parse(path, &text)
     }
 
-    /// Reads a file that need not be there.
+    /// Reads a file that need not be there, nor be for us to find: `$HOME` may still be another user's.
     ///
     /// # Errors
     /// As [`Defaults::read`].
     pub fn read_if_there(path: &Path) -> Result<Self, FileError> {
-        match Defaults::read(path) {
-            Err(FileError::Unreadable { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+        use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+        match fs::metadata(path) {
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => {
                 Ok(Defaults::default())
             }
-            other => other,
+            _ => Defaults::read(path),
         }
     }
 
