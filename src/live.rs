@@ -28,15 +28,14 @@ mod listings;
 mod opens;
 pub(crate) mod pace;
 mod processes;
+mod settings;
 mod tape;
 mod tidy;
 mod tuning;
 pub(crate) mod verdicts;
 mod watch;
 
-use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,8 +46,7 @@ use crossbeam_channel::RecvTimeoutError;
 use parking_lot::Mutex;
 
 use crate::config::InodeWindow;
-use crate::engine::{Engine, Job, Outcome, Settings, Snapshot};
-use crate::event::{Op, Residency};
+use crate::engine::{Engine, Job, Outcome, Snapshot};
 use crate::id::{FileId, ProgramId};
 use crate::names::{Names, Programs};
 use crate::stats::Counters;
@@ -71,49 +69,12 @@ pub use keeper::SaveError;
 pub use listings::Listed;
 pub use pace::Ways;
 pub use processes::{Caller, OUTSIDE};
+pub use settings::{LiveConfig, Note};
 pub use tape::{RecordError, Recording};
 pub use watch::{ChangeWatch, News};
 
 /// Whoever drops the driver without stopping it waits no longer than this for workers whose source hangs.
 const LAST_ORDERS: Duration = Duration::from_secs(5);
-
-/// What a driver is made with.
-#[derive(Debug)]
-pub struct LiveConfig {
-    /// The source directory, opened for reading.
-    pub source: Arc<OwnedFd>,
-    /// The names, shared with the mirror. Replaced by the model's at the start: nothing may be named before.
-    pub names: Arc<Mutex<Names>>,
-    /// Where the model is kept; `None` is nowhere.
-    pub model: Option<PathBuf>,
-    /// Most memory for what is learned, in bytes, names included.
-    pub memory: u64,
-    /// How many entries of a directory are looked at around one that had to be fetched.
-    pub inode_window: InodeWindow,
-    /// Predictor and budget.
-    pub settings: Settings,
-    /// How long a request may wait for a job that brings what it wants.
-    pub join_wait: Duration,
-    /// Time between two saves of the model, while anything is learned.
-    pub save_interval: Duration,
-    /// A file into which everything the engine is told is recorded from the start; it is empty.
-    pub record: Option<File>,
-    /// Where events, opens and prefetches are counted.
-    pub counters: Arc<Counters>,
-}
-
-/// One access, as a request thread saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// The thread that asked; 0 when it is not known.
-    pub tid: u32,
-    /// What it accessed.
-    pub file: FileId,
-    /// How.
-    pub op: Op,
-    /// What it found. `Unknown` for an open means: judge it by the reads that follow.
-    pub residency: Residency,
-}
 
 /// The driver. Cheap to use from any thread.
 pub struct Live {

@@ -16,19 +16,19 @@ use crate::codec::{CodecError, Reader, put_bytes, put_varint};
 use crate::id::FileId;
 use crate::id::dense::room;
 
+mod component;
 mod listing;
 mod programs;
 mod release;
 mod table;
 
+use component::{components, possible};
 pub use listing::Listed;
 pub use programs::Programs;
 use table::Table;
 
 /// Parent of what has no name any more.
 const NOBODY: u32 = u32::MAX;
-/// Longest component: FUSE's FUSE_NAME_MAX; file systems stop at 255.
-const COMPONENT_MAX: usize = 1024;
 /// Deepest path: PATH_MAX (4096) has room for 2048 components of one byte.
 const DEPTH_MAX: usize = 2048;
 /// So many removed names are remembered, in case they come back (a `make clean` of a large project).
@@ -390,14 +390,6 @@ impl Names {
         }
         (self.bytes, self.idle_bytes) = (bytes, 0);
     }
-}
-
-fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.split(|&byte| byte == b'/').filter(|name| !name.is_empty())
-}
-
-fn possible(name: &[u8]) -> bool {
-    !name.is_empty() && name.len() <= COMPONENT_MAX && !name.iter().any(|&byte| byte == b'/' || byte == 0)
 }
 
 #[cfg(test)]

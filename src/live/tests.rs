@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::config::{InodeWindow, Scope};
+use crate::engine::Settings;
+use crate::event::{Op, Residency};
 use crate::live::backing::Scratch;
 use crate::predict::PredictorChoice;
 use parking_lot::Condvar;
