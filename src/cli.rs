@@ -9,6 +9,7 @@ mod commands;
 mod doctor;
 mod explain;
 mod generate;
+mod inside;
 mod log;
 mod model;
 mod options;

@@ -1,16 +1,15 @@
 //! What can be done to a mount that is up: `warm`, `pause`, `resume`, `set`.
 
+use super::inside::inside;
 use super::words::Place;
 use super::{FAILURE, complain, say};
-use crate::codec::text::to_text;
 use crate::config::show_bytes;
 use crate::live::control::{self, Progress, Request, Response};
 use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(super) struct Warm {
@@ -62,7 +61,8 @@ fn change(place: &Place, options: &str) -> anyhow::Result<String> {
 }
 
 pub(super) fn warm(words: &Warm) -> anyhow::Result<u8> {
-    let below = below(&words.place.mountpoint, words.path.as_deref()).context("nothing is warmed")?;
+    let place = &words.place.mountpoint;
+    let below = inside(place, words.path.as_deref().unwrap_or(place)).context("nothing is warmed")?;
     let request = Request::Warm { below, program: words.program.clone(), dry_run: words.dry_run };
     let (response, feed) = control::listen(&words.place.mountpoint, request).context("nothing is warmed")?;
     let Response::Warming { files, bytes } = response else {
@@ -102,40 +102,4 @@ fn told(progress: &Progress, files: u64) -> anyhow::Result<u8> {
 fn bar(files: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} files, {msg}, {eta} left");
     ProgressBar::new(files).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
-/// A path below the source, as the daemon wants it, from one below the mountpoint or relative to it. The mount is not touched.
-fn below(mountpoint: &Path, path: Option<&Path>) -> anyhow::Result<String> {
-    let Some(path) = path else { return Ok(String::new()) };
-    let inside = if path.is_absolute() {
-        let point = control::resolve(mountpoint);
-        let inside = path.strip_prefix(&point).or_else(|_| path.strip_prefix(mountpoint));
-        inside.map_err(|_| anyhow::anyhow!("{} is not below {}", path.display(), point.display()))?
-    } else {
-        path
-    };
-    let mut parts: Vec<&[u8]> = Vec::new();
-    for part in inside.components() {
-        match part {
-            Component::Normal(name) => parts.push(name.as_bytes()),
-            Component::CurDir => {}
-            _ => bail!("{} leads out of {}", path.display(), mountpoint.display()),
-        }
-    }
-    Ok(to_text(&parts.join(&b'/')))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_below_the_mountpoint_or_relative_to_it() {
-        let below = |path: &str| below(Path::new("/mnt/x"), Some(Path::new(path))).map_err(|e| e.to_string());
-        assert_eq!(below("a/./b/").unwrap(), "a/b");
-        assert_eq!(below("/mnt/x/a").unwrap(), "a");
-        assert_eq!(below("/mnt/x").unwrap(), "");
-        assert_eq!(below("/etc").unwrap_err(), "/etc is not below /mnt/x");
-        assert_eq!(below("../a").unwrap_err(), "../a leads out of /mnt/x");
-    }
 }

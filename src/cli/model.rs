@@ -21,7 +21,7 @@ pub(super) enum ModelCommand {
     /// Show what a model is and holds
     Show(Show),
     /// Read all of a model as a mount would, and say what is wrong with it
-    Check(One),
+    Check(Several),
     /// Print a model as lines of JSON
     Export(One),
     /// Make a model from lines that export printed
@@ -37,6 +37,13 @@ pub(super) struct One {
     /// The model file
     #[arg(value_name = "FILE")]
     file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Several {
+    /// The model files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -83,7 +90,7 @@ pub(super) struct Forget {
 pub(super) fn run(command: &ModelCommand) -> anyhow::Result<u8> {
     match command {
         ModelCommand::Show(words) => show(words).context("cannot show the model")?,
-        ModelCommand::Check(words) => check(&words.file).context("not a sound model")?,
+        ModelCommand::Check(words) => return Ok(check_each(&words.files)),
         ModelCommand::Export(words) => export(&words.file).context("cannot export the model")?,
         ModelCommand::Import(words) => import(words).context("cannot import a model")?,
         ModelCommand::Merge(words) => merge(words).context("cannot merge the models")?,
@@ -126,6 +133,15 @@ fn told(survey: &Survey) -> String {
         out += &format!("  and {} more\n", survey.programs.len() - MOST_ROWS);
     }
     out
+}
+
+/// Checks them all, whatever is wrong with some.
+fn check_each(files: &[PathBuf]) -> u8 {
+    let unsound = files.iter().filter(|file| {
+        let checked = check(file).context("not a sound model");
+        checked.inspect_err(|error| super::complain(&format!("{error:#}"))).is_err()
+    });
+    if unsound.count() == 0 { 0 } else { super::FAILURE }
 }
 
 fn check(file: &Path) -> anyhow::Result<()> {

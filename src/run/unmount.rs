@@ -58,7 +58,7 @@ pub enum UnmountError {
 }
 
 /// Unmounts what is mounted at `mountpoint` and waits until the daemon has ended. With `lazy` a busy mount is detached: it has no
-/// place from then on, and those who use it lose it when the daemon ends, some seconds later.
+/// place from then on, and those who use it lose it when the daemon ends, some seconds later; that is not waited for.
 ///
 /// # Errors
 /// It is not our mount, it is busy, or we may not.
@@ -67,8 +67,10 @@ pub fn unmount(mountpoint: &Path, lazy: bool) -> Result<(), UnmountError> {
     // Asked before: afterwards the daemon may be too busy ending. One that does not answer is not waited for.
     let daemon = socket.and_then(|socket| daemon_at(&socket));
     match detach(&mount.point) {
-        Err(UnmountError::Busy { path, .. }) if lazy => super::check::detach(&path)
-            .map_err(|error| UnmountError::Refused { path, reason: error.to_string() })?,
+        Err(UnmountError::Busy { path, .. }) if lazy => {
+            return super::check::detach(&path)
+                .map_err(|error| UnmountError::Refused { path, reason: error.to_string() });
+        }
         other => other?,
     }
     match daemon {
