@@ -79,7 +79,7 @@ impl Mirror {
         let inode = self.inode(nodeid)?;
         let at = self.location(&inode, How::MayBlock)?;
         if change.is_empty() {
-            privileges::strip(who, &at)?;
+            privileges::strip_alone(who, &at)?;
         }
         if let Some(size) = change.size {
             self.changing(&inode, || self.truncate(&inode, size, change.handle))?;

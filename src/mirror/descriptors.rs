@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use lru::LruCache;
 use parking_lot::Mutex;
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 use super::attr::Key;
 use super::inodes::{Inode, Inodes, ROOT};
 use super::source::{Source, reopen, stat_fd};
 use super::{How, Result};
+use crate::sys::handle::FileHandle;
 
 /// Directories held open (as `O_PATH`); an eighth of the descriptor limit at most.
 const DIRECTORIES: usize = 1024;
@@ -215,7 +216,7 @@ impl Descriptors {
             Err(Errno::NOENT) => return Err(Errno::AGAIN),
             other => other?,
         };
-        if Key::of(&stat_fd(&fd)?) == inode.key {
+        if is_it(&fd, inode)? {
             Ok(fd)
         } else {
             Err(if how == How::InMemory { Errno::AGAIN } else { Errno::STALE })
@@ -340,4 +341,11 @@ impl Descriptors {
         }
         files.is_empty()
     }
+}
+/// Is this the file, and not one that was given its inode number? A fifo in its place would be waited for, a device opened.
+fn is_it(fd: &OwnedFd, inode: &Inode) -> Result<bool> {
+    let stat = stat_fd(fd)?;
+    let same = Key::of(&stat) == inode.key && FileType::from_raw_mode(stat.stx_mode.into()) == inode.kind;
+    Ok(same
+        && inode.handle().is_none_or(|known| FileHandle::of_fd(fd).is_ok_and(|(found, _)| found == known)))
 }

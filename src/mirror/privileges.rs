@@ -6,6 +6,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::Mode;
+use rustix::io::Errno;
 
 use super::requester::Standing;
 use super::source::{proc_path, stat_fd};
@@ -21,12 +22,41 @@ const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
 pub(super) fn strip(who: Requester, file: &OwnedFd) -> Result<()> {
     let stat = stat_fd(file)?;
     let mode = u32::from(stat.stx_mode);
-    // Without root's rights the source has taken them away already.
-    if mode & libc::S_IFMT != REGULAR || mode & SET_ID == 0 || !rustix::process::geteuid().is_root() {
+    if !has_set_id(mode) {
         return Ok(());
     }
     let standing = Standing::of(who);
     let kept = if standing.keeps { mode } else { stripped(mode, standing.is_in(stat.stx_gid)) };
+    set(file, mode, kept)
+}
+
+/// `who` asks for nothing but the loss of the bits. The kernel does so for a change of content that it does not tell us
+/// of, which who may write has made; and for a change of owner that changes nothing, which only the owner and root may
+/// ask for, and which takes the bits from them too.
+///
+/// # Errors
+/// `EPERM` for anybody else, else the source's own.
+pub(super) fn strip_alone(who: Requester, file: &OwnedFd) -> Result<()> {
+    let stat = stat_fd(file)?;
+    let mode = u32::from(stat.stx_mode);
+    if !has_set_id(mode) {
+        return Ok(());
+    }
+    let standing = Standing::of(who);
+    let member = standing.is_in(stat.stx_gid);
+    let writes = mode & if member { libc::S_IWGRP } else { libc::S_IWOTH } != 0;
+    if !(standing.keeps || who.uid == stat.stx_uid || writes) {
+        return Err(Errno::PERM);
+    }
+    set(file, mode, stripped(mode, member || standing.keeps))
+}
+
+/// Is it ours to take bits away? Without root's rights the source has done so already.
+fn has_set_id(mode: u32) -> bool {
+    mode & libc::S_IFMT == REGULAR && mode & SET_ID != 0 && rustix::process::geteuid().is_root()
+}
+
+fn set(file: &OwnedFd, mode: u32, kept: u32) -> Result<()> {
     if kept == mode {
         return Ok(());
     }

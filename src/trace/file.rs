@@ -2,10 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use super::{Reader, TraceError};
+use super::{MAGIC, Reader, TraceError};
+use crate::sys::filesystem::is_made_up;
 
 /// Opens a trace for reading.
 ///
@@ -24,12 +25,26 @@ pub fn open(path: &Path) -> Result<Reader<File>, TraceError> {
 /// Opens a file to be written piece by piece, readable by its owner only. What was in it stays until the caller empties it.
 ///
 /// # Errors
-/// What the system says; `InvalidInput` when there is something else than a regular file.
+/// What the system says; `InvalidInput` when there is something else than a regular file, or in it something else than a
+/// trace.
 pub fn create(path: &Path) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
-    options.open(path).and_then(regular)
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
+    options.open(path).and_then(regular).and_then(expendable)
+}
+
+/// A file that may be overwritten: empty, or a trace. One in /proc only seems to be empty.
+fn expendable(file: File) -> io::Result<File> {
+    let mut head = [0; MAGIC.len()];
+    let kept = file.metadata()?.len() > 0 && !(file.read_exact_at(&mut head, 0).is_ok() && head == *MAGIC);
+    if kept || is_made_up(&file) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "there is something else than a trace in it",
+        ));
+    }
+    Ok(file)
 }
 
 /// Makes or replaces a file by what `write` writes: the old one stays until the new one is whole, and nothing half-written is left.
@@ -93,6 +108,22 @@ mod tests {
 
     fn failing(_: &mut BufWriter<File>) -> Result<(), TraceError> {
         Err(TraceError::Foreign { name: "x".into() })
+    }
+
+    #[test]
+    fn only_traces_are_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        assert!(create(&path).is_ok(), "nothing was there");
+        assert!(create(&path).is_ok(), "an empty file was there");
+        fs::write(&path, [&MAGIC[..], b"and more"].concat()).unwrap();
+        assert!(create(&path).is_ok(), "a trace was there");
+        for other in [&b"a model"[..], b"x"] {
+            fs::write(&path, other).unwrap();
+            assert_eq!(create(&path).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+            assert_eq!(fs::read(&path).unwrap(), other, "it is as it was");
+        }
+        assert!(create(Path::new("/proc/self/comm")).is_err());
     }
 
     #[test]

@@ -70,12 +70,14 @@ impl Directory {
         self.entries.get(index as usize)
     }
 
-    /// The place of an entry in an order. `index`: as listed, below `len`.
+    /// The place of an entry in an order. `index`: as listed. One that a longer listing of this directory had comes
+    /// behind all others.
     pub(super) fn rank(&self, order: Order, index: u32) -> u32 {
-        match order {
-            Order::Listed => index,
-            Order::Name => self.by_name.rank[index as usize],
-            Order::Inode => self.by_inode.rank[index as usize],
-        }
+        let ranks = match order {
+            Order::Listed => return index,
+            Order::Name => &self.by_name.rank,
+            Order::Inode => &self.by_inode.rank,
+        };
+        ranks.get(index as usize).copied().unwrap_or(index)
     }
 }

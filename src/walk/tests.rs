@@ -116,6 +116,24 @@ fn three_opens_in_any_order_of_a_directory_bring_the_rest_of_it() {
 }
 
 #[test]
+fn a_directory_may_shrink_behind_a_walk() {
+    for (order, last) in (0..3).flat_map(|order| (0..20).map(move |last| (order, last))) {
+        let mut walker = Walker::new(three());
+        walker.list(1);
+        let files: Vec<u32> = walker.tree.sorted(1, order).iter().map(|entry| entry.file.0).collect();
+        files[..=last].iter().for_each(|&file| walker.step(file, Kind::Open, true));
+        for left in [5, 1, 0, 20] {
+            walker.tree.dir(1, 100, left, &[]);
+            walker.list(1);
+            for kind in [Kind::Lookup, Kind::Open] {
+                (100..100 + left).for_each(|file| walker.step(file, kind, true));
+            }
+            walker.ahead();
+        }
+    }
+}
+
+#[test]
 fn a_walk_goes_on_in_the_directories_that_follow() {
     let mut walker = Walker::new(three());
     walker.list(0);
