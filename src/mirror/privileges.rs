@@ -44,7 +44,8 @@ pub(super) fn strip_alone(who: Requester, file: &OwnedFd) -> Result<()> {
     }
     let standing = Standing::of(who);
     let member = standing.is_in(stat.stx_gid);
-    let writes = mode & if member { libc::S_IWGRP } else { libc::S_IWOTH } != 0;
+    let by_group = mode & libc::S_IWGRP != 0 && (member || has_acl(file));
+    let writes = by_group || mode & libc::S_IWOTH != 0;
     if !(standing.keeps || who.uid == stat.stx_uid || writes) {
         return Err(Errno::PERM);
     }
@@ -54,6 +55,11 @@ pub(super) fn strip_alone(who: Requester, file: &OwnedFd) -> Result<()> {
 /// Is it ours to take bits away? Without root's rights the source has done so already.
 fn has_set_id(mode: u32) -> bool {
     mode & libc::S_IFMT == REGULAR && mode & SET_ID != 0 && rustix::process::geteuid().is_root()
+}
+
+/// Has it an access list, whose mask the group's bits are then? Whom it lets write is the kernel's to know.
+fn has_acl(file: &OwnedFd) -> bool {
+    rustix::fs::getxattr(proc_path(file.as_fd()), c"system.posix_acl_access", &mut [0_u8; 4096][..]).is_ok()
 }
 
 fn set(file: &OwnedFd, mode: u32, kept: u32) -> Result<()> {

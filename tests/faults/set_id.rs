@@ -69,6 +69,26 @@ fn bits_go_with_a_change_of_owner() {
     });
 }
 
+/// A change of owner that changes nothing takes the bits all the same; whoever is neither owner nor root, and may not
+/// write, may not even ask.
+#[test]
+fn a_stranger_takes_no_bits_away() {
+    let ask = r#"perl -e 'exit !chown -1, -1, "f"'"#;
+    on_each_path(|path, scratch, mount| {
+        let native = scratch.join("native");
+        fs::create_dir(&native).unwrap();
+        for (user, bits) in [(ALICE, 0o4755), (ALICE, 0o2755), (ALICE, 0o6775), (0, 0o6777), (0, 0o6755)] {
+            let told = [&native, mount.point()].map(|directory| {
+                fresh(directory, bits);
+                assert_eq!(mode(directory), bits);
+                (sh_as(user, directory, ask).0, mode(directory))
+            });
+            assert_eq!(told[0], told[1], "{path}: {user} {bits:o}");
+            assert_eq!(mode(&scratch.source()), told[0].1, "{path}: {user} {bits:o}");
+        }
+    });
+}
+
 const CAPABILITY: &str = "security.capability";
 
 /// `cap_net_bind_service=p`, in the form of the attribute's second version.
