@@ -3,12 +3,16 @@
 //! What must stay true: the history keeps within its own part by itself; names, and what is kept for each of
 //! them, keep within the rest, because those that no history speaks of are let go.
 
+use parking_lot::Mutex;
+
 use super::Engine;
 use crate::id::{FileId, ProgramId};
 use crate::names::Names;
 
 /// Kept for each file beside its name: facts (20 bytes), marks (16), its last place in the history (4).
 const BESIDE_NAME: usize = 40;
+/// Names let go under one hold of their lock: a few milliseconds, in which requests that name a file wait.
+const PORTION: usize = 16_384;
 /// When it was in vain, it is not tried again for so many accesses.
 const IN_VAIN: u64 = 10_000;
 
@@ -22,17 +26,18 @@ impl Engine {
 
     /// When names are near their limit: lets go of those that nothing speaks of, and of history until enough
     /// of them has gone. Returns the numbers that have no name any more. Whoever holds one lets it go, then
-    /// calls [`Engine::forget_nameless`] and [`Names::recycle`]. Must not be called while it is locked elsewhere: it takes
-    /// time in proportion to the history.
-    pub fn tidy(&mut self, names: &mut Names) -> Vec<FileId> {
-        let mut nameless = Vec::new();
-        if !names.is_crowded() || self.events < self.untidy_until {
-            return nameless;
+    /// calls [`Engine::forget_nameless`] and [`Names::recycle`]. Takes time in proportion to the history, but holds the names
+    /// only for moments, as others ask for them meanwhile.
+    pub fn tidy(&mut self, names: &Mutex<Names>) -> Vec<FileId> {
+        if self.events < self.untidy_until || !names.lock().is_crowded() {
+            return Vec::new();
         }
         loop {
-            nameless = names.let_go(&self.needed(names));
+            let needed = self.needed(names);
+            while names.lock().let_go(&needed, PORTION) {}
+            let nameless = names.lock().nameless();
             self.forget_nameless(&nameless);
-            if names.is_roomy() {
+            if names.lock().is_roomy() {
                 return nameless;
             }
             if !self.predictor.shrink() {
@@ -53,14 +58,12 @@ impl Engine {
         self.predictor.forget(gone);
     }
 
-    fn needed(&self, names: &Names) -> Vec<bool> {
-        let mut needed = vec![false; names.len()];
+    /// By number, of the names there are now: later ones count as needed.
+    fn needed(&self, names: &Mutex<Names>) -> Vec<bool> {
+        let mut needed = vec![false; names.lock().len()];
         if !self.predictor.mentioned(&mut needed) {
             // Whatever is there may be spoken of.
-            names
-                .listing()
-                .filter(|listed| !listed.gone)
-                .for_each(|listed| needed[listed.file.index()] = true);
+            names.lock().mark_present(&mut needed);
         }
         self.planner.mentioned(&mut needed);
         needed

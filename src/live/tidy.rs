@@ -14,7 +14,7 @@ impl Live {
             return;
         }
         let names = self.names.clone();
-        let Some(nameless) = self.ask(move |engine| engine.tidy(&mut names.lock())) else { return };
+        let Some(nameless) = self.ask(move |engine| engine.tidy(&names)) else { return };
         drop_numbers(&nameless);
         let (names, numbers) = (self.names.clone(), nameless.clone());
         // Accesses that were on their way with an old number are forgotten too.

@@ -47,20 +47,24 @@ impl Names {
         self.named * each + self.bytes.len() - self.idle_bytes + self.table.bytes()
     }
 
-    /// Lets go of every name that is neither needed nor above one that is; `needed` is by number, and numbers
-    /// beyond its end are needed. Returns all numbers without a name that are not given again yet: whatever was kept
-    /// about them has to go, then they can be `recycle`d.
-    pub fn let_go(&mut self, needed: &[bool]) -> Vec<FileId> {
+    /// Lets go of names that are neither needed nor above one that is, `most` of them at a time so that whoever waits for
+    /// the names does not wait long; `needed` is by number, and numbers beyond its end are needed. True when there may be
+    /// more to let go.
+    pub fn let_go(&mut self, needed: &[bool], most: usize) -> bool {
         let stays = self.with_ancestors(needed);
-        let named = |names: &Names, number: usize| names.entries[number].parent != NOBODY;
-        for number in (1..self.entries.len()).filter(|&number| !stays[number]) {
-            if named(self, number) {
-                self.detach(FileId(number as u32));
-            }
-        }
+        let idle = |&number: &usize| !stays[number] && self.entries[number].parent != NOBODY;
+        let chosen: Vec<usize> = (1..self.entries.len()).filter(idle).take(most).collect();
+        chosen.iter().for_each(|&number| self.detach(FileId(number as u32)));
         let entries = &self.entries;
         self.gone.retain(|id| entries[id.index()].parent != NOBODY && entries[id.index()].gone);
-        self.nameless()
+        chosen.len() == most
+    }
+
+    /// Marks, by number, every name that is not gone.
+    pub fn mark_present(&self, marks: &mut [bool]) {
+        for (mark, entry) in marks.iter_mut().zip(&self.entries) {
+            *mark |= entry.parent != NOBODY && !entry.gone;
+        }
     }
 
     /// Gives these numbers to new names from now on.
@@ -84,8 +88,9 @@ impl Names {
         nameless
     }
 
-    /// Numbers without a name, nothing below them, and not waiting to be given.
-    fn nameless(&self) -> Vec<FileId> {
+    /// Numbers without a name, nothing below them, and not waiting to be given: whatever was kept about them has to go,
+    /// then they can be `recycle`d.
+    pub fn nameless(&self) -> Vec<FileId> {
         let mut taken = vec![false; self.entries.len()];
         taken[FileId::ROOT.index()] = true;
         for (number, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.parent != NOBODY) {
@@ -123,6 +128,7 @@ mod tests {
         fn the_needed_stay(
             paths in prop::collection::vec("[a-c](/[a-c]){0,3}", 1..40),
             needs in prop::collection::vec(any::<bool>(), 40),
+            most in 1..50usize,
         ) {
             let mut names = Names::new();
             let ids: Vec<FileId> = paths.iter().map(|path| names.intern_path(path.as_bytes())).collect();
@@ -130,7 +136,8 @@ mod tests {
             ids.iter().zip(&needs).for_each(|(id, &need)| needed[id.index()] |= need);
             let wanted: BTreeSet<&String> =
                 paths.iter().zip(&ids).filter(|(_, id)| needed[id.index()]).map(|(path, _)| path).collect();
-            let gone = names.let_go(&needed);
+            while names.let_go(&needed, most) {}
+            let gone = names.nameless();
             for (path, id) in paths.iter().zip(&ids) {
                 let above = wanted.iter().any(|other| *other == path || other.starts_with(&format!("{path}/")));
                 prop_assert_eq!(names.find_path(path.as_bytes()), above.then_some(*id));
@@ -157,7 +164,8 @@ mod tests {
         let last = (0..10_000).map(|n| names.intern(FileId::ROOT, format!("file-{n}").as_bytes())).last();
         assert_eq!(last, Some(FileId::ROOT));
         assert!(names.is_crowded() && names.len() > 1_000);
-        let gone = names.let_go(&vec![false; names.len()]);
+        assert!(!names.let_go(&vec![false; names.len()], usize::MAX));
+        let gone = names.nameless();
         names.recycle(&gone);
         assert!(!names.is_crowded());
         assert_ne!(names.intern(FileId::ROOT, b"file"), FileId::ROOT);

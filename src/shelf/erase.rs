@@ -37,7 +37,7 @@ impl Shelved {
         engine.forget_files(&|file| goes.get(file.index()).copied().unwrap_or(false), files);
         let stays: Vec<bool> = goes.iter().map(|goes| !goes).collect();
         if !below.is_empty() {
-            self.model.names.let_go(&stays);
+            self.model.names.let_go(&stays, usize::MAX);
         }
     }
 

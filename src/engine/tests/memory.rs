@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::names::{Names, Programs};
+use parking_lot::Mutex;
 
 const MIB: u64 = 1 << 20;
 
 /// An engine, the names it speaks of, and what it costs to remember them.
 struct Learner {
     engine: Engine,
-    names: Names,
+    names: Mutex<Names>,
     now: Micros,
     groups: u32,
 }
@@ -18,7 +19,7 @@ impl Learner {
         let (mut engine, mut names) =
             (Engine::new(Settings { predictor: PredictorChoice::Default, ..MATCH }), Names::new());
         engine.set_memory(&mut names, memory);
-        Learner { engine, names, now: Micros(0), groups: 0 }
+        Learner { engine, names: Mutex::new(names), now: Micros(0), groups: 0 }
     }
 
     /// A job that opens these files; each is looked at, as a worker would.
@@ -30,7 +31,7 @@ impl Learner {
         self.engine.begin(stream, origin);
         let mut effects = Vec::new();
         for path in paths {
-            let file = self.names.intern_path(path.as_bytes());
+            let file = self.names.lock().intern_path(path.as_bytes());
             self.now = self.now + Duration::from_micros(10);
             let residency = Residency::Hit;
             let event = AccessEvent { at: self.now, stream, file, op: Op::Open, residency };
@@ -55,19 +56,19 @@ impl Learner {
     }
 
     fn tidy(&mut self) {
-        let nameless = self.engine.tidy(&mut self.names);
+        let nameless = self.engine.tidy(&self.names);
         self.engine.forget_nameless(&nameless);
-        self.names.recycle(&nameless);
+        self.names.lock().recycle(&nameless);
     }
 
     /// Everything that is held for what was learned.
     fn bytes(&self) -> u64 {
-        self.names.bytes() as u64 + self.engine.snapshot().bytes
+        self.names.lock().bytes() as u64 + self.engine.snapshot().bytes
     }
 
     fn file(&self) -> Vec<u8> {
         let (mut names, mut programs) = (Vec::new(), Vec::new());
-        self.names.save(&mut names);
+        self.names.lock().save(&mut names);
         Programs::new().save(&mut programs);
         crate::model::encode(&names, &programs, &self.engine.learned())
     }
@@ -87,10 +88,14 @@ fn a_million_files_fit_into_the_default() {
         learner.job(job % 7, (job * 10_000..(job + 1) * 10_000).map(path));
     }
     assert_eq!(learner.engine.snapshot().nodes, 1_000_000);
-    assert!(learner.names.len() > 1_000_000, "all of them are known");
+    assert!(learner.names.lock().len() > 1_000_000, "all of them are known");
     let bytes = learner.bytes();
     assert!(bytes <= 128 * MIB, "{bytes} bytes held");
-    assert!(bytes / learner.names.len() as u64 <= 150, "{bytes} bytes for {} names", learner.names.len());
+    assert!(
+        bytes / learner.names.lock().len() as u64 <= 150,
+        "{bytes} bytes for {} names",
+        learner.names.lock().len()
+    );
 }
 
 #[test]
@@ -110,8 +115,8 @@ fn a_year_of_change_leaves_memory_and_file_bounded() {
     }
     assert!(largest <= MIB, "{largest} bytes held");
     assert!(file <= MIB as usize, "{file} bytes in the file");
-    assert_eq!(learner.names.find_path(path(0).as_bytes()), None, "the first day is forgotten");
-    let known = |number: u32| learner.names.find_path(path(number).as_bytes()).is_some();
+    assert_eq!(learner.names.lock().find_path(path(0).as_bytes()), None, "the first day is forgotten");
+    let known = |number: u32| learner.names.lock().find_path(path(number).as_bytes()).is_some();
     assert!((364 * 20..364 * 20 + 200).all(known), "the last is not");
 }
 
