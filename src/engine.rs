@@ -25,7 +25,7 @@ mod upkeep;
 pub use crate::event::Facts;
 pub use crate::model::Learned;
 pub use crate::plan::{
-    Account, Effect, FactTable, Fate, Job, Last, Outcome, ParentOf, Standing, Target, Window,
+    Account, Effect, FactTable, Fate, Job, Last, Outcome, ParentOf, Parts, Standing, Target, Window,
 };
 pub use crate::predict::{Scans, Sightings};
 pub use account::FileAccount;
@@ -131,7 +131,8 @@ impl Engine {
             Op::Remove => return self.planner.drop_file(event.file, effects),
             Op::Close => return self.inquire(event.file, true, effects),
             Op::Write => return,
-            Op::Lookup | Op::List | Op::Read(_) => {}
+            Op::Read(span) => self.planner.read(event.file, span),
+            Op::Lookup | Op::List => {}
         }
         match stream {
             Some(Stream { group, .. }) => self.learn(event, group, effects),

@@ -90,17 +90,14 @@ pub struct Live {
     engine: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// A foreground request at the source: counted and timed until this is dropped.
+/// A foreground request at the source: counted until this is dropped.
 pub struct Turn {
     crew: Arc<Crew>,
-    bytes: u64,
-    start: Instant,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         self.crew.foreground().fetch_sub(1, Ordering::Relaxed);
-        self.crew.waited(self.bytes, self.start.elapsed());
     }
 }
 
@@ -244,11 +241,10 @@ impl Live {
         self.crew.join(file, want)
     }
 
-    /// Counts and times a foreground request for `bytes` (0 for a name) at the source for as long as the
-    /// result lives. For pool threads.
-    pub fn foreground(&self, bytes: u64) -> Turn {
+    /// Counts a foreground request at the source for as long as the result lives. For pool threads.
+    pub fn foreground(&self) -> Turn {
         self.crew.foreground().fetch_add(1, Ordering::Relaxed);
-        Turn { crew: self.crew.clone(), bytes, start: Instant::now() }
+        Turn { crew: self.crew.clone() }
     }
 
     /// From now on workers bring files into the mount's own cache too.

@@ -14,6 +14,7 @@
 use std::collections::VecDeque;
 
 use crate::clock::Micros;
+use crate::event::Span;
 use crate::id::{FileId, GroupId, IdMap, JobId};
 use crate::predict::{Course, Prediction};
 
@@ -25,6 +26,7 @@ mod gate;
 mod inquiry;
 mod ledger;
 mod marks;
+mod parts;
 mod window;
 mod work;
 
@@ -36,6 +38,7 @@ use inquiry::Inquiry;
 use ledger::{Ledger, Settled};
 pub use marks::Last;
 use marks::{Marks, Moment, Question};
+pub use parts::Parts;
 pub use work::{Effect, Job, Outcome, Target, Window};
 
 /// Finds the directory a file is in. `None` for the root and for what has no name.
@@ -127,6 +130,11 @@ impl Planner {
         let ours = !self.ledger.is_empty() && self.ledger.used(file, at);
         self.write_down();
         ours
+    }
+
+    /// Bytes of a file were asked for that were not in memory.
+    pub fn read(&mut self, file: FileId, span: Span) {
+        self.facts.read(file, span);
     }
 
     /// The file's name was looked up, so its inode is in memory.
@@ -356,7 +364,13 @@ impl Planner {
         while let Some(file) = self.inquiry.next() {
             let id = self.ledger.number();
             self.inquiry.asked(id, file);
-            effects.push(Effect::Prefetch(Job { id, file, target: Target::Facts, bytes: 0 }));
+            effects.push(Effect::Prefetch(Job {
+                id,
+                file,
+                target: Target::Facts,
+                bytes: 0,
+                parts: Parts::NONE,
+            }));
         }
     }
 }

@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use super::mounts::{unmount, utf8};
-use super::shell::{Interruption, end_within, tool};
+use super::shell::{Interruption, cpu_of, end_within, tool};
 
 /// How long mounting, and saving the model and ending, may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -80,14 +80,8 @@ impl<'a> Daemon<'a> {
 
     /// Processor time used so far, by user and system together, seconds.
     pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // Fields 14 and 15; the name, field 2, may hold spaces but ends at the last bracket.
-        let after_name = stat.rsplit_once(')').context("an unknown format of stat")?.1;
-        let fields: Vec<&str> = after_name.split_whitespace().collect();
-        let ticks = |index: usize| -> anyhow::Result<u64> {
-            Ok(fields.get(index).context("a short line in stat")?.parse()?)
-        };
-        Ok((ticks(11)? + ticks(12)?) as f64 / rustix::param::clock_ticks_per_second() as f64)
+        // Fields 14 and 15.
+        cpu_of(&format!("/proc/{}/stat", self.child.id()), 11)
     }
 
     /// What `augurfs stats --json` says.

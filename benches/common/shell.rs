@@ -95,6 +95,24 @@ pub(crate) fn tool(program: &str, arguments: &[&str]) -> anyhow::Result<String> 
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// Processor time of all children that have ended, seconds.
+pub(crate) fn children_cpu() -> anyhow::Result<f64> {
+    // Fields 16 and 17.
+    cpu_of("/proc/self/stat", 13)
+}
+
+/// Processor time of a process, seconds: the field `first` after the name, and the one behind it.
+pub(crate) fn cpu_of(stat: &str, first: usize) -> anyhow::Result<f64> {
+    let stat = std::fs::read_to_string(stat)?;
+    // The name, field 2, may hold spaces but ends at the last bracket.
+    let after_name = stat.rsplit_once(')').context("an unknown format of stat")?.1;
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks = |index: usize| -> anyhow::Result<u64> {
+        Ok(fields.get(index).context("a short line in stat")?.parse()?)
+    };
+    Ok((ticks(first)? + ticks(first + 1)?) as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
 /// The process group of a child that was started in its own.
 pub(crate) fn group_of(child: &Child) -> Pid {
     Pid::from_child(child)

@@ -5,18 +5,21 @@
 //! worked is looked up (fincore) and not believed; the job's own programs are in memory in every arm;
 //! output goes to memory.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::common::daemon::{Daemon, Program};
 use crate::common::mounts::utf8;
-use crate::common::shell::{Interruption, run, tool};
+use crate::common::shell::{Interruption, children_cpu, run, tool};
+use crate::jobs::{Steps, shell};
 use crate::server::Counts;
 use crate::stage::Stage;
 
@@ -25,8 +28,9 @@ const SAMPLE: usize = 200;
 /// More than this share of the sample in memory is not cold.
 const COLD: f64 = 0.01;
 
-/// Attempts at a hot run that does not touch the device.
+/// Attempts at a hot run that does not touch the device, as long as they take less than this together.
 const HOT_TRIES: usize = 5;
+const HOT_TIME: f64 = 20.0;
 
 /// What differs between the measurements of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -47,11 +51,24 @@ pub(crate) enum Arm {
 }
 
 /// Arms that have to follow each other.
-#[derive(Clone, Copy)]
-enum Group {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Group {
+    /// Cold and hot without augurfs
     Native,
+    /// First and second run, and hot, with augurfs
     Learning,
+    /// With augurfs, prefetching off
     Control,
+}
+
+impl Group {
+    pub(crate) const ALL: [Group; 3] = [Group::Native, Group::Learning, Group::Control];
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_possible_value().map_or(Ok(()), |value| f.write_str(value.get_name()))
+    }
 }
 
 /// What one run of the job showed.
@@ -63,6 +80,8 @@ pub(crate) struct Sample {
     pub(crate) seconds: f64,
     /// What the device was asked while it ran.
     pub(crate) device: Counts,
+    /// Processor time of the job, seconds.
+    pub(crate) job_cpu: f64,
     /// Processor time of augurfs while it ran, seconds.
     pub(crate) daemon_cpu: Option<f64>,
     /// `augurfs stats --json` right after it.
@@ -71,8 +90,9 @@ pub(crate) struct Sample {
 
 /// The job and how it is to be run.
 pub(crate) struct Job<'a> {
-    /// A shell command with `{tree}` and `{scratch}` in it.
-    pub(crate) command: &'a str,
+    pub(crate) steps: Steps<'a>,
+    /// The tree as it was before it was copied onto the device.
+    pub(crate) prepared: &'a Path,
     pub(crate) limit: Duration,
 }
 
@@ -87,12 +107,10 @@ pub(crate) struct Theatre<'a, 'b> {
 impl Theatre<'_, '_> {
     /// All arms once. Every other round goes the other way round, so that a drift of the machine
     /// does not favour one arm.
-    pub(crate) fn round(&mut self, round: usize) -> anyhow::Result<Vec<Sample>> {
+    pub(crate) fn round(&mut self, round: usize, arms: &[Group]) -> anyhow::Result<Vec<Sample>> {
         let mut samples = Vec::new();
-        let mut groups = vec![Group::Native];
-        if self.program.is_some() {
-            groups.extend([Group::Learning, Group::Control]);
-        }
+        let mut groups = arms.to_vec();
+        groups.retain(|&group| group == Group::Native || self.program.is_some());
         if round % 2 == 1 {
             groups.reverse();
         }
@@ -173,10 +191,20 @@ impl Theatre<'_, '_> {
         }
         // The look itself has read names and inodes.
         drop_caches(source)?;
+        if !self.job.steps.rehearsal.is_empty() {
+            return self.aside(self.job.steps.rehearsal, self.job.prepared);
+        }
         let empty = self.stage.scratch().directory("empty")?;
         // A rehearsal on an empty tree loads the programs; whether it likes the tree does not matter.
-        let _ = self.run_job(&empty)?;
+        let _ = self.run_job(&empty, 0)?;
         Ok(())
+    }
+
+    /// Does what must succeed and is not measured.
+    fn aside(&self, command: &str, tree: &Path) -> anyhow::Result<()> {
+        let output = self.stage.scratch().directory("output")?;
+        let command = command.replace("{tree}", utf8(tree)?).replace("{scratch}", utf8(&output)?);
+        shell(&["-c", &command], self.interruption)
     }
 
     /// Hot means that the device was not asked. Some machines take cached pages away all the time, so
@@ -188,12 +216,16 @@ impl Theatre<'_, '_> {
         tree: &Path,
         daemon: Option<&Daemon<'_>>,
     ) -> anyhow::Result<Sample> {
+        self.aside(self.job.steps.again, tree)?;
         let mut best = self.measure(arm, round, tree, daemon)?;
+        let mut time = best.seconds;
         for _ in 1..HOT_TRIES {
-            if best.device.reads == 0 {
+            if best.device.reads == 0 || time > HOT_TIME {
                 break;
             }
+            self.aside(self.job.steps.again, tree)?;
             let again = self.measure(arm, round, tree, daemon)?;
+            time += again.seconds;
             if again.device.reads < best.device.reads {
                 best = again;
             }
@@ -210,22 +242,27 @@ impl Theatre<'_, '_> {
     ) -> anyhow::Result<Sample> {
         let before = self.stage.counts()?;
         let cpu_before = daemon.map(Daemon::cpu_seconds).transpose()?;
-        let (seconds, failed) = self.run_job(tree)?;
+        let job_before = children_cpu()?;
+        // The first run has an order of its own; what is compared with each other has the same.
+        let draw = 2 * round + usize::from(arm != Arm::First);
+        let (seconds, failed) = self.run_job(tree, draw)?;
         if let Some(complaints) = failed {
             bail!("the job failed: {complaints}");
         }
+        let job_cpu = children_cpu()? - job_before;
         let cpu_after = daemon.map(Daemon::cpu_seconds).transpose()?;
         let device = self.stage.counts()?.since(before);
         let stats = daemon.map(Daemon::stats).transpose()?;
         let daemon_cpu = cpu_before.zip(cpu_after).map(|(before, after)| after - before);
-        Ok(Sample { arm, round, seconds, device, daemon_cpu, stats })
+        Ok(Sample { arm, round, seconds, device, job_cpu, daemon_cpu, stats })
     }
 
     /// Seconds, and what the job had to say if it failed.
-    fn run_job(&self, tree: &Path) -> anyhow::Result<(f64, Option<String>)> {
+    fn run_job(&self, tree: &Path, draw: usize) -> anyhow::Result<(f64, Option<String>)> {
         let output = self.stage.scratch().directory("output")?;
         let log = self.stage.scratch().path().join("job.log");
-        let command = self.job.command.replace("{tree}", utf8(tree)?).replace("{scratch}", utf8(&output)?);
+        let command = self.job.steps.command.replace("{tree}", utf8(tree)?);
+        let command = command.replace("{scratch}", utf8(&output)?).replace("{draw}", &draw.to_string());
         let mut shell = Command::new("sh");
         shell
             .args(["-c", &command])

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo bench --bench slow_device -- --device net --tree /usr/share/doc -- 'tar cf - {tree} | cat > /dev/null'
+//! cargo bench --bench slow_device -- --device disk --job git
 //! cargo bench --bench slow_device -- --device net --tree /usr/share/doc --parallel 64
 //! cargo bench --bench slow_device -- --device net --tree /usr/share/doc --check
 //! ```
@@ -15,6 +16,7 @@ mod arms;
 mod check;
 #[path = "../common/mod.rs"]
 mod common;
+mod jobs;
 mod parallel;
 mod report;
 mod server;
@@ -27,12 +29,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use augurfs::device::Kind;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, Parser, ValueEnum};
 
-use arms::{Arm, Job, Theatre};
+use arms::{Arm, Group, Job, Theatre};
 use common::daemon::Program;
 use common::mounts::{Scratch, enter_namespace};
 use common::shell::Interruption;
+use jobs::{Named, Steps};
 use report::Report;
 use stage::{Plan, Stage};
 
@@ -43,9 +46,18 @@ struct Options {
     /// Which device model
     #[arg(long)]
     device: Kind,
-    /// The tree to copy onto the device
-    #[arg(long)]
-    tree: PathBuf,
+    /// The tree to copy onto the device; some of the jobs with names bring their own
+    #[arg(long, required_unless_present = "job")]
+    tree: Option<PathBuf>,
+    /// A job that is known by name, instead of a command
+    #[arg(long, conflicts_with = "command")]
+    job: Option<Named>,
+    /// Keep here what a job has to prepare, for the next time
+    #[arg(long, value_name = "DIRECTORY")]
+    keep: Option<PathBuf>,
+    /// What to measure
+    #[arg(long, value_delimiter = ',', default_values_t = Group::ALL)]
+    arms: Vec<Group>,
     /// How often to measure every arm
     #[arg(long, default_value_t = 1)]
     rounds: usize,
@@ -78,7 +90,7 @@ struct Options {
     limit: u64,
     /// A shell command; {tree} and {scratch} are replaced by paths
     #[arg(last = true)]
-    job: Vec<String>,
+    command: Vec<String>,
 }
 
 fn main() -> ExitCode {
@@ -103,14 +115,24 @@ fn run(arguments: &[OsString]) -> anyhow::Result<()> {
 
 fn measure(options: &Options) -> anyhow::Result<()> {
     let interruption = Interruption::watch()?;
-    let tree = options.tree.canonicalize().with_context(|| options.tree.display().to_string())?;
     if !options.native_only && !options.check && !options.binary.is_file() {
         bail!("{} is missing", options.binary.display());
     }
-    let size = options.size << 20;
-    let scratch = Scratch::new()?;
-    let plan = Plan { kind: options.device, seed: options.seed, size, tree: &tree };
-    let mut stage = Stage::build(&scratch, &plan)?;
+    let (size, scratch) = (options.size << 20, Scratch::new()?);
+    let given = options.tree.as_ref().map(|tree| tree.canonicalize()).transpose().context("--tree")?;
+    let words = options.command.join(" ");
+    let steps = match options.job {
+        Some(job) => job.steps(),
+        None => Steps::of_command(&words),
+    };
+    let name = options.job.and_then(|job| job.to_possible_value());
+    let at = match (&options.keep, &name) {
+        (Some(keep), Some(name)) => keep.join(name.get_name()),
+        _ => scratch.directory("prepared")?,
+    };
+    let tree = jobs::prepare(&steps, &at, given.as_deref(), &interruption)?;
+    let plan = Plan { kind: options.device, seed: options.seed, size, tree: &tree, settle: steps.settle };
+    let mut stage = Stage::build(&scratch, &plan, &interruption)?;
     let program = Program { binary: &options.binary, options: &options.mount_options };
     let program = (!options.native_only).then_some(program);
     if options.check {
@@ -119,13 +141,12 @@ fn measure(options: &Options) -> anyhow::Result<()> {
     if let Some(readers) = options.parallel {
         return parallel::compare(&mut stage, readers, program.as_ref(), &interruption);
     }
-    let command = options.job.join(" ");
-    if command.is_empty() {
-        bail!("which job? Give a shell command after --");
+    if steps.command.is_empty() {
+        bail!("which job? Give its name, or a shell command after --");
     }
-    let job = Job { command: &command, limit: Duration::from_secs(options.limit) };
-    let theatre = Theatre { stage: &mut stage, job, program, interruption: &interruption };
-    run_rounds(options, theatre, &command)
+    let job = Job { steps, prepared: &tree, limit: Duration::from_secs(options.limit) };
+    let title = name.as_ref().map_or(steps.command, |name| name.get_name());
+    run_rounds(options, Theatre { stage: &mut stage, job, program, interruption: &interruption }, title)
 }
 
 fn run_rounds(options: &Options, mut theatre: Theatre<'_, '_>, command: &str) -> anyhow::Result<()> {
@@ -133,9 +154,10 @@ fn run_rounds(options: &Options, mut theatre: Theatre<'_, '_>, command: &str) ->
     println!("{device}, {} MiB, {} round(s): {command}", options.size, options.rounds);
     let mut samples = Vec::new();
     for round in 0..options.rounds {
-        samples.extend(theatre.round(round)?);
+        samples.extend(theatre.round(round, &options.arms)?);
     }
     print!("{}", report::table(&samples));
+    println!("{}", report::row(command, device, &samples));
     let Some(path) = &options.json else { return Ok(()) };
     let report = Report {
         device,

@@ -56,6 +56,36 @@ pub(crate) fn table(samples: &[Sample]) -> String {
     text
 }
 
+/// One line of a table of jobs: cold, first, second, hot; gap closed by first and second; requests and MB read by
+/// cold, first, second; seconds of the first and second run to those with prefetching off; our processor time in the
+/// second run to that of the job, hot.
+pub(crate) fn row(job: &str, device: &str, samples: &[Sample]) -> String {
+    let of = |arm: Arm, value: &dyn Fn(&Sample) -> Option<f64>| {
+        median(samples.iter().filter(|sample| sample.arm == arm).filter_map(value))
+    };
+    let seconds = |arm| of(arm, &|sample| Some(sample.seconds));
+    let reads = |arm| of(arm, &|sample| Some(sample.device.reads as f64));
+    let bytes = |arm| of(arm, &|sample| Some(sample.device.read_bytes as f64));
+    let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
+    let off = seconds(Arm::Off);
+    let cpu = ratio(
+        of(Arm::Second, &|sample| sample.daemon_cpu),
+        of(Arm::NativeHot, &|sample| Some(sample.job_cpu)),
+    );
+    let arms = [Arm::NativeCold, Arm::First, Arm::Second, Arm::NativeHot];
+    let cold = &arms[..3];
+    let list = |values: Vec<String>| values.join(" / ");
+    format!(
+        "| {job} | {device} | {} | {} % | {} | {} | {} | {} % |",
+        arms.map(|arm| show(seconds(arm), 1.0, 2)).join(" | "),
+        list(arms[1..3].iter().map(|&arm| show(gap_closed(samples, arm), 0.01, 0)).collect()),
+        list(cold.iter().map(|&arm| show(reads(arm), 1.0, 0)).collect()),
+        list(cold.iter().map(|&arm| show(bytes(arm), 1e6, 0)).collect()),
+        list(arms[1..3].iter().map(|&arm| show(ratio(seconds(arm), off), 1.0, 3)).collect()),
+        show(cpu, 0.01, 0),
+    )
+}
+
 fn line(title: &str, samples: &[&Sample], gap: Option<f64>) -> String {
     let middle = |of: &dyn Fn(&Sample) -> Option<f64>| median(samples.iter().filter_map(|sample| of(sample)));
     let seconds: Vec<f64> = samples.iter().map(|sample| sample.seconds).collect();

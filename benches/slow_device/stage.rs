@@ -16,7 +16,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::common::mounts::{Loop, Mounted, Scratch, make_ext4, utf8};
-use crate::common::shell::{end_within, tool};
+use crate::common::shell::{Interruption, end_within, tool};
+use crate::jobs::shell;
 use crate::server::Counts;
 use augurfs::device::Kind;
 
@@ -42,6 +43,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) size: u64,
     /// Copied to `tree` in the root of the file system.
     pub(crate) tree: &'a Path,
+    /// A shell command for the copy, `{tree}`; may be empty.
+    pub(crate) settle: &'a str,
 }
 
 /// A device that is being served.
@@ -53,9 +56,13 @@ pub(crate) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     /// Makes the image, at full speed, and starts serving it.
-    pub(crate) fn build(scratch: &'a Scratch, plan: &Plan<'_>) -> anyhow::Result<Stage<'a>> {
+    pub(crate) fn build(
+        scratch: &'a Scratch,
+        plan: &Plan<'_>,
+        interruption: &Interruption,
+    ) -> anyhow::Result<Stage<'a>> {
         let golden = scratch.path().join("golden");
-        make_golden(&golden, scratch, plan)?;
+        make_golden(&golden, scratch, plan, interruption)?;
         refresh(&golden, &scratch.path().join("image"))?;
         let device = Server::start(scratch, plan.kind)?;
         Ok(Stage { scratch, seed: plan.seed, device })
@@ -86,7 +93,12 @@ impl<'a> Stage<'a> {
     }
 }
 
-fn make_golden(golden: &Path, scratch: &Scratch, plan: &Plan<'_>) -> anyhow::Result<()> {
+fn make_golden(
+    golden: &Path,
+    scratch: &Scratch,
+    plan: &Plan<'_>,
+    interruption: &Interruption,
+) -> anyhow::Result<()> {
     make_ext4(golden, plan.size)?;
     let at = scratch.directory("build")?;
     // Without delayed allocation blocks are laid out in the order in which they are copied, and so the
@@ -96,7 +108,7 @@ fn make_golden(golden: &Path, scratch: &Scratch, plan: &Plan<'_>) -> anyhow::Res
     let target = mounted.path().join("tree");
     fs::create_dir(&target)?;
     tool("cp", &["-a", &source, utf8(&target)?])?;
-    Ok(())
+    shell(&["-c", &plan.settle.replace("{tree}", utf8(&target)?)], interruption)
 }
 
 /// Overwrites the served image in place: the server keeps it open.

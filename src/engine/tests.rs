@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+mod large;
 mod life;
 mod memory;
 mod random;

@@ -14,6 +14,7 @@ mod siblings;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::fs::FileType;
@@ -25,7 +26,7 @@ use crate::engine::{Facts, Job, Outcome, Target};
 use crate::event::Listing;
 use crate::id::FileId;
 use crate::names::Names;
-use crate::sys::{cachestat, fiemap};
+use crate::sys::fiemap;
 use lower::Found;
 
 /// Does jobs. Called from many threads at once; may block.
@@ -38,6 +39,8 @@ pub(crate) trait Backing: Send + Sync {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     buffer: Vec<u8>,
+    /// How long the source took for the bytes of the last job, once the name was known.
+    pub(crate) fetching: Duration,
     /// What directories contained that were read for the last job.
     pub(crate) listed: Vec<Listing>,
 }
@@ -59,7 +62,7 @@ impl Backing for DirBacking {
         let outcome = match job.target {
             Target::Attributes => self.attributes(job.file, &path, scratch),
             Target::Siblings => self.siblings(job, &path, scratch),
-            Target::Data => self.data(&path, job.bytes, &mut scratch.buffer),
+            Target::Data => self.data(&path, job, scratch),
             Target::Facts => self.facts(&path),
         };
         // The file has gone, became something else, or may not be read: nobody needs to hear of it.
@@ -112,30 +115,31 @@ impl DirBacking {
         Ok(Outcome::Resident { facts: found.facts(extent) })
     }
 
-    /// Brings up to `limit` bytes from the start of a file, into the mount's cache if it is attached, else
-    /// into the source's.
-    fn data(&self, path: &[u8], limit: u64, scratch: &mut Vec<u8>) -> Result<Outcome, Errno> {
+    /// Brings what the job says of a file, into the mount's cache if it is attached, else into the source's.
+    fn data(&self, path: &[u8], job: &Job, scratch: &mut Scratch) -> Result<Outcome, Errno> {
         let mount = self.berth.borrow();
         let found = Found::at(&self.source, path)?;
         if found.kind() != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
-        let len = found.size().min(limit);
+        let spans = job.spans(found.size());
         let above = mount.as_ref().map(|mount| mounted::open(mount, path)).transpose()?;
         if let Some(above) = &above
-            && len > 0
-            && cachestat::cached(above, 0, len).is_ok_and(|cached| cached.all())
+            && !spans.is_empty()
+            && spans.iter().all(|&span| lower::is_cached(above, span))
         {
             return Ok(Outcome::Resident { facts: found.facts(0) });
         }
         let file = found.open()?;
         let facts = found.facts(fiemap::first_extent(&file));
+        let start = Instant::now();
+        let brought = lower::bring(&file, &spans, &mut scratch.buffer)?;
+        scratch.fetching = start.elapsed();
         let Some(above) = above else {
-            let brought = lower::bring(&file, len, scratch)?;
             return Ok(outcome(brought.bytes, facts));
         };
-        let brought = lower::bring(&file, len, scratch)?;
-        let read = lower::read(&above, 0, len, scratch);
+        let read =
+            spans.iter().try_for_each(|&span| lower::read(&above, span, &mut scratch.buffer).map(drop));
         // Also when reading through the mount failed: what nobody asked for must not stay twice.
         brought.drop_from(&file);
         read?;

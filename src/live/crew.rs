@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -119,9 +119,8 @@ impl Crew {
         let job = begun.job;
         // When the engine thread is gone nobody is left to tell.
         self.desk.deliver(Input::Started(job.id));
-        let start = Instant::now();
         let outcome = self.attempt(&job, scratch);
-        let took = start.elapsed();
+        let took = std::mem::take(&mut scratch.fetching);
         let flying = self.board.finish(&job).max(begun.flying);
         if matches!(outcome, Outcome::Failed) {
             self.desk.counters.prefetch.failed.one();
@@ -135,15 +134,6 @@ impl Crew {
         if let Outcome::Warmed { bytes, .. } = outcome {
             let at_once = flying + self.foreground.load(Ordering::Relaxed);
             self.measure(bytes, took, at_once);
-        }
-    }
-
-    /// A request of somebody else had to wait for the source.
-    pub(super) fn waited(self: &Arc<Self>, bytes: u64, took: Duration) {
-        let (_, under_way) = self.board.load();
-        // Only the time of those who had the source to themselves says something new.
-        if under_way == 0 {
-            self.measure(bytes, took, 1 + self.foreground.load(Ordering::Relaxed));
         }
     }
 

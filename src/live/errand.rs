@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::Live;
-use crate::engine::{Job, Outcome, Target};
+use crate::engine::{Job, Outcome, Parts, Target};
 use crate::id::{FileId, JobId, ProgramId};
 
 /// No job of the engine's has this number.
@@ -117,7 +117,7 @@ impl Live {
             let mut scratch = super::backing::Scratch::default();
             while !stopped.load(Ordering::Relaxed) && !self.is_off() {
                 let Some(&file) = errand.files.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                let job = Job { id: NO_JOB, file, target: Target::Data, bytes: u64::MAX };
+                let job = Job { id: NO_JOB, file, target: Target::Data, bytes: u64::MAX, parts: Parts::NONE };
                 let brought = match self.crew.attempt(&job, &mut scratch) {
                     Outcome::Warmed { bytes, .. } => Brought::Bytes(bytes),
                     Outcome::Resident { .. } => Brought::Resident,

@@ -1,35 +1,54 @@
 //! What kind of source lies below: one head that serves requests one after another, or many ways that
 //! serve them side by side.
 //!
-//! What must stay true: it is learned from durations alone (of requests that had the source to
-//! themselves, and of jobs among many), and both answers are safe, only one of them faster. With one
-//! head a job among many takes many times as long as a request alone; with many ways it takes as
-//! long as ever.
+//! It is found out by asking two questions of the same kind at two depths of the queue: how long jobs for
+//! files' bytes take while many are under way, and how long right after, while few are. With one head the time grows
+//! with the number under way, wherever the bytes lie; with many ways it stays.
+//!
+//! What must stay true: it is learned from durations alone; both answers are safe, only one of them
+//! faster; jobs for names say nothing, for many of them wait for one and the same block of inodes.
 
 use std::time::Duration;
+
+mod samples;
+
+use samples::Samples;
 
 /// Jobs at once on one head: the device sorts what it has pending, and a deeper queue sorts better.
 pub(crate) const ONE_HEAD: usize = 32;
 /// Jobs at once on many ways: what network file systems and flash serve side by side.
 pub(crate) const MANY_WAYS: usize = 64;
 
-/// Requests seen alone, and jobs among many, before a verdict.
-const SAMPLES_ALONE: u32 = 3;
-const SAMPLES_AMONG: u32 = 12;
-/// "Alone": at most so many at once.
-const FEW: usize = 2;
-/// "Among many": at least so many at once.
-const MANY: usize = 16;
+/// Jobs at once while many shall be under way. No more than that: with more of them two processors have no time for
+/// each, and a source a millisecond away seems slower.
+const DEEP: Depth = Depth { width: 12, least: 8, most: 14 };
+/// Jobs at once while few shall be.
+const SHALLOW: Depth = Depth { width: 3, least: 1, most: 5 };
+/// The first question is asked after so many jobs for bytes: before, most are for names.
+const SOON: u32 = 8;
+/// So many jobs may end at a wrong depth: others keep the source busy, or there is too little to do.
+const VAIN: u32 = 96;
+/// Jobs after which the question is asked again; twice as many each time the answer was the same. To take one head for
+/// many ways costs most, so the first answer is soon asked for again; and asking costs: with many ways it leaves most of
+/// them empty for two dozen jobs.
+const AGAIN: u32 = 512;
+const AGAIN_MAX: u32 = 8192;
 /// Faster than this was answered from some memory below us, and says nothing about the device.
 const COLD: Duration = Duration::from_micros(200);
-/// One head makes a job among 16 or more take at least 8 times as long as one alone, unless
-/// sorting helps (four-fold, seen on a simulated disk); many ways leave it as it was, unless the
-/// processors are short (twofold). The line lies between.
-const STRETCH: f64 = 3.0;
 /// Larger jobs take long because they are large.
 const SMALL: u64 = 256 << 10;
-/// Weight of a new sample: the last ten or so count.
-const WEIGHT: f64 = 0.1;
+/// The time grows as the number under way to the power of 1 with one head, of 0 with many ways: the line between
+/// them, and how far beyond it a verdict must be to contradict the last one.
+const LINE: f64 = 0.5;
+const DOUBT: f64 = 0.15;
+
+/// How many jobs shall be under way, and with how many requests at the source the time of one counts.
+#[derive(Clone, Copy)]
+struct Depth {
+    width: usize,
+    least: usize,
+    most: usize,
+}
 
 /// What the source seems to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,46 +61,59 @@ pub enum Ways {
     Many,
 }
 
+/// Which question is being asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// None, for the time being.
+    Rest,
+    Deep,
+    Shallow,
+}
+
 /// The measuring.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    alone: Average,
-    among: Average,
     verdict: Ways,
-}
-
-#[derive(Debug, Default)]
-struct Average {
-    micros: f64,
-    samples: u32,
+    phase: Phase,
+    /// Jobs for bytes that ended in this phase, and those of them at its depth.
+    jobs: u32,
+    fitting: u32,
+    /// Jobs until the next question.
+    rest: u32,
+    deep: Samples,
+    shallow: Samples,
 }
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        Pace { alone: Average::default(), among: Average::default(), verdict: Ways::Unknown }
+        let (deep, shallow) = (Samples::default(), Samples::default());
+        Pace { verdict: Ways::Unknown, phase: Phase::Rest, jobs: 0, fitting: 0, rest: SOON, deep, shallow }
     }
 
-    /// Something that fetched `bytes` (0 for a name) from the source took `took`, with up to `at_once`
-    /// requests (itself and the foreground's included) at the source. Says whether anything changed.
+    /// Fetching `bytes` of a file whose name was known took `took`, with up to `at_once` requests (itself and the
+    /// foreground's included) at the source. Says whether anything changed.
     pub(crate) fn record(&mut self, bytes: u64, took: Duration, at_once: usize) -> bool {
-        if took < COLD || bytes > SMALL {
+        if bytes == 0 || bytes > SMALL {
             return false;
         }
         let before = (self.verdict, self.width());
-        if at_once <= FEW {
-            self.alone.add(took);
-        } else if at_once >= MANY {
-            self.among.add(took);
+        self.jobs = self.jobs.saturating_add(1);
+        match self.phase {
+            Phase::Rest if self.jobs >= self.rest => self.turn(Phase::Deep),
+            Phase::Rest => {}
+            Phase::Deep => self.see(DEEP, took, at_once),
+            Phase::Shallow => self.see(SHALLOW, took, at_once),
         }
-        self.judge();
         before != (self.verdict, self.width())
     }
 
     /// How many jobs may be under way at once.
     pub(crate) fn width(&self) -> usize {
-        match self.verdict {
-            Ways::Unknown | Ways::One => ONE_HEAD,
-            Ways::Many => MANY_WAYS,
+        match (self.phase, self.verdict) {
+            (Phase::Deep, _) => DEEP.width,
+            (Phase::Shallow, _) => SHALLOW.width,
+            (Phase::Rest, Ways::Many) => MANY_WAYS,
+            (Phase::Rest, Ways::Unknown | Ways::One) => ONE_HEAD,
         }
     }
 
@@ -89,76 +121,48 @@ impl Pace {
         self.verdict
     }
 
-    fn judge(&mut self) {
-        if self.alone.samples < SAMPLES_ALONE || self.among.samples < SAMPLES_AMONG {
-            return;
+    fn see(&mut self, depth: Depth, took: Duration, at_once: usize) {
+        let samples = if self.phase == Phase::Deep { &mut self.deep } else { &mut self.shallow };
+        if (depth.least..=depth.most).contains(&at_once) {
+            self.fitting += 1;
+            // The first ones began at another depth.
+            if self.fitting > 2 * depth.width as u32 && took >= COLD {
+                samples.add(took, at_once);
+            }
         }
-        let stretch = self.among.micros / self.alone.micros.max(1.0);
-        self.verdict = match self.verdict {
-            // Not to and fro at the line.
-            Ways::One if stretch > STRETCH * 0.8 => Ways::One,
-            Ways::Many if stretch < STRETCH * 1.25 => Ways::Many,
-            _ if stretch > STRETCH => Ways::One,
-            _ => Ways::Many,
-        };
+        match self.phase {
+            Phase::Deep if samples.are_enough() => self.turn(Phase::Shallow),
+            _ if samples.are_enough() => {
+                self.judge();
+                self.turn(Phase::Rest);
+            }
+            _ if self.jobs >= VAIN => self.turn(Phase::Rest),
+            _ => {}
+        }
     }
-}
 
-impl Average {
-    fn add(&mut self, took: Duration) {
-        let micros = took.as_secs_f64() * 1e6;
-        let weight = WEIGHT.max(1.0 / f64::from(self.samples + 1));
-        self.micros += (micros - self.micros) * weight;
-        self.samples = self.samples.saturating_add(1);
+    fn turn(&mut self, phase: Phase) {
+        (self.phase, self.jobs, self.fitting) = (phase, 0, 0);
+        if phase == Phase::Deep {
+            (self.deep, self.shallow) = (Samples::default(), Samples::default());
+            // If there is no answer, later.
+            self.rest = self.rest.max(AGAIN);
+        }
+    }
+
+    fn judge(&mut self) {
+        let growth = self.deep.growth_since(&self.shallow);
+        // Not to and fro at the line.
+        let line = match self.verdict {
+            Ways::Unknown => LINE,
+            Ways::One => LINE - DOUBT,
+            Ways::Many => LINE + DOUBT,
+        };
+        let verdict = if growth > line { Ways::One } else { Ways::Many };
+        let same = std::mem::replace(&mut self.verdict, verdict) == verdict;
+        self.rest = if same { (self.rest * 2).min(AGAIN_MAX) } else { AGAIN };
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Requests alone, then jobs, on a source that takes `took(at_once)` for each.
-    fn run(pace: &mut Pace, jobs: usize, took: impl Fn(usize) -> u64) {
-        for _ in 0..SAMPLES_ALONE {
-            pace.record(4096, Duration::from_micros(took(1)), 1);
-        }
-        for _ in 0..jobs {
-            let at_once = pace.width();
-            pace.record(4096, Duration::from_micros(took(at_once)), at_once);
-        }
-    }
-
-    #[test]
-    fn one_head_and_many_ways_are_told_apart() {
-        let mut disk = Pace::new();
-        assert_eq!((disk.ways(), disk.width()), (Ways::Unknown, ONE_HEAD));
-        run(&mut disk, 100, |at_once| 2_000 * at_once as u64);
-        assert_eq!((disk.ways(), disk.width()), (Ways::One, ONE_HEAD));
-
-        let mut net = Pace::new();
-        run(&mut net, 100, |at_once| 1_000 + 20 * at_once as u64);
-        assert_eq!((net.ways(), net.width()), (Ways::Many, MANY_WAYS));
-    }
-
-    #[test]
-    fn what_was_in_memory_or_large_says_nothing() {
-        let mut pace = Pace::new();
-        for _ in 0..100 {
-            assert!(!pace.record(4096, Duration::from_micros(5), 1));
-            assert!(!pace.record(1 << 30, Duration::from_secs(9), 1));
-        }
-        assert_eq!((pace.ways(), pace.width()), (Ways::Unknown, ONE_HEAD));
-    }
-
-    #[test]
-    fn a_source_that_changes_is_seen_again() {
-        let mut pace = Pace::new();
-        run(&mut pace, 100, |at_once| 2_000 * at_once as u64);
-        assert_eq!(pace.ways(), Ways::One);
-        for _ in 0..200 {
-            pace.record(4096, Duration::from_millis(1), 1);
-            pace.record(4096, Duration::from_millis(1), 32);
-        }
-        assert_eq!(pace.ways(), Ways::Many);
-    }
-}
+mod tests;

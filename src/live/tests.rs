@@ -304,7 +304,7 @@ fn a_driver_without_an_engine_is_harmless() {
     assert_eq!(live.snapshot(), None);
     assert!(live.detach(Instant::now()));
     assert!(live.watch_opens(Path::new("/")).is_err());
-    drop(live.foreground(0));
+    drop(live.foreground());
     live.stop().unwrap();
 }
 

@@ -5,7 +5,6 @@
 use super::fate::Use;
 use super::ledger::Settled;
 use super::marks::Last;
-use super::window::FILE_BYTES_MAX;
 use super::{Outcome, Planner, Target};
 use crate::event::Facts;
 use crate::id::{FileId, GroupId};
@@ -61,7 +60,7 @@ impl Planner {
     pub fn standing(&self, group: GroupId, file: FileId) -> Standing {
         let (mark, account) = (self.marks.get(file), self.account(file));
         let Some(plan) = self.groups.get(&group) else { return Standing::Calm };
-        let size = account.facts.map(|facts| facts.size.min(FILE_BYTES_MAX));
+        let size = account.facts.map(|_| self.need(file));
         let filled = self.budget.saturating_sub(self.ledger.held()) < self.window.bytes.min(self.budget) / 4;
         match size {
             _ if account.job.is_some() || account.waiting > 0 => Standing::UnderWay,

@@ -2,8 +2,11 @@
 //!
 //! Must stay true: facts only give order and budget; wrong ones cost time, never correctness.
 
+use std::collections::BTreeMap;
+
+use super::Parts;
 use crate::codec::{CodecError, Reader, put_varint, unzigzag, zigzag};
-use crate::event::Facts;
+use crate::event::{Facts, Span};
 use crate::id::FileId;
 use crate::id::dense::reach;
 
@@ -14,7 +17,12 @@ pub struct FactTable {
     extents: Vec<u64>,
     /// Sizes, and in the highest bit whether it is a directory.
     sizes: Vec<u32>,
+    /// Which parts of large files were used.
+    parts: BTreeMap<FileId, Parts>,
 }
+
+/// What is read from the start of a file up to here is no news: that much is brought of any file.
+const START: u64 = 1 << 20;
 
 /// Marks a directory.
 const DIRECTORY: u32 = 1 << 31;
@@ -49,8 +57,28 @@ impl FactTable {
         self.sizes[number] = facts.size.min(SIZE_MAX) as u32 | mark;
     }
 
+    /// Bytes of the file had to be read. Whoever uses a large one uses its beginning, seen or not.
+    pub fn read(&mut self, file: FileId, span: Span) {
+        if span.offset.saturating_add(span.len) > START {
+            let head = || {
+                let mut parts = Parts::NONE;
+                parts.add(Span { offset: 0, len: 1 });
+                parts
+            };
+            self.parts.entry(file).or_insert_with(head).add(span);
+        } else if let Some(parts) = self.parts.get_mut(&file) {
+            parts.add(span);
+        }
+    }
+
+    /// The parts of the file that were used; none while that is not known.
+    pub fn parts(&self, file: FileId) -> Parts {
+        self.parts.get(&file).copied().unwrap_or(Parts::NONE)
+    }
+
     /// Nothing is known any more.
     pub fn forget(&mut self, file: FileId) {
+        self.parts.remove(&file);
         if let Some(inode) = self.inodes.get_mut(file.index()) {
             *inode = 0;
         }
@@ -58,7 +86,9 @@ impl FactTable {
 
     /// Memory held.
     pub fn bytes(&self) -> usize {
-        (self.inodes.capacity() + self.extents.capacity()) * 8 + self.sizes.capacity() * 4
+        (self.inodes.capacity() + self.extents.capacity()) * 8
+            + self.sizes.capacity() * 4
+            + self.parts.len() * size_of::<(FileId, Parts)>()
     }
 
     /// Appends all facts.
@@ -74,6 +104,33 @@ impl FactTable {
             put_varint(out, zigzag((facts.extent as i64).wrapping_sub(extent)));
             (next, inode, extent) = (file.0 + 1, facts.inode as i64, facts.extent as i64);
         }
+        self.save_parts(out);
+    }
+
+    /// Behind the rest, if there are any: models from before there were parts have none.
+    fn save_parts(&self, out: &mut Vec<u8>) {
+        if self.parts.is_empty() {
+            return;
+        }
+        put_varint(out, self.parts.len() as u64);
+        for (file, parts) in &self.parts {
+            let (shift, mask) = parts.to_numbers();
+            [u64::from(file.0), shift, mask].into_iter().for_each(|number| put_varint(out, number));
+        }
+    }
+
+    fn load_parts(&mut self, reader: &mut Reader<'_>, files: usize) -> Result<(), CodecError> {
+        if reader.left() == 0 {
+            return Ok(());
+        }
+        for _ in 0..reader.count("the number of large files")? {
+            let file = reader.below(files as u64, "a file of the names")?;
+            let wrong = reader.error("parts of a file");
+            let (shift, mask) = (reader.varint("a length of parts")?, reader.varint("parts")?);
+            let parts = Parts::from_numbers(shift, mask).ok_or(wrong)?;
+            self.parts.insert(FileId(file as u32), parts);
+        }
+        Ok(())
     }
 
     /// Reads what [`FactTable::save`] wrote, about files below `files`.
@@ -96,6 +153,7 @@ impl FactTable {
             table.set(FileId(file as u32), facts);
             next = file + 1;
         }
+        table.load_parts(&mut reader, files)?;
         reader.finish("the end of the facts")?;
         Ok(table)
     }
@@ -137,6 +195,27 @@ mod tests {
                 prop_assert!(table.inodes.len() <= 100);
             }
         }
+    }
+
+    #[test]
+    fn parts_of_large_files_are_kept_and_forgotten() {
+        let mut table = FactTable::default();
+        let span = |offset| Span { offset, len: 4096 };
+        table.set(FileId(2), Facts { inode: 7, size: 1 << 30, extent: 0, directory: false });
+        table.read(FileId(2), span(0));
+        assert!(table.parts(FileId(2)).are_none(), "its start is brought in any case");
+        table.read(FileId(2), span(40 << 20));
+        let offsets = |table: &FactTable| -> Vec<u64> {
+            table.parts(FileId(2)).spans(1 << 30).iter().map(|span| span.offset).collect()
+        };
+        assert_eq!(offsets(&table), [0, 40 << 20]);
+        let mut bytes = Vec::new();
+        table.save(&mut bytes);
+        let mut loaded = FactTable::load(&bytes, 3).unwrap();
+        assert_eq!(offsets(&loaded), [0, 40 << 20]);
+        assert!(FactTable::load(&bytes, 2).is_err());
+        loaded.forget(FileId(2));
+        assert!(loaded.parts(FileId(2)).are_none());
     }
 
     #[test]

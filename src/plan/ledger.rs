@@ -8,6 +8,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
+use super::Parts;
 use super::fate::{Fate, Use};
 use super::work::{Effect, Job, Outcome, Target};
 use crate::clock::Micros;
@@ -125,7 +126,7 @@ impl Ledger {
         target: Target,
         group: GroupId,
         reserved: u64,
-        bytes: u64,
+        (bytes, parts): (u64, Parts),
     ) -> Job {
         let id = self.number();
         let item = self.items.entry(file).or_insert(Item::new(group));
@@ -141,7 +142,7 @@ impl Ledger {
         let account = self.groups.entry(group).or_default();
         account.jobs.insert(id);
         account.open += 1;
-        Job { id, file, target, bytes }
+        Job { id, file, target, bytes, parts }
     }
 
     /// What was asked for since is the group's present window.

@@ -6,16 +6,21 @@
 use super::batch::{Batch, Wanted};
 use super::marks::Moment;
 use super::work::{Effect, Target};
-use super::{Foresight, Planner};
+use super::{Foresight, Parts, Planner};
 use crate::id::{FileId, GroupId};
 use crate::predict::{Kind, Prediction};
 
 /// What a file of unknown size counts for in the budget: most files of source trees and documentation
 /// are smaller.
 const UNKNOWN_SIZE: u64 = 64 << 10;
-/// The most that one job brings of a file. Whoever reads a larger one streams it, and the kernel's own
+/// The most that one job brings of a file. Whoever reads more of one streams it, and the kernel's own
 /// read-ahead keeps up with that.
-pub(super) const FILE_BYTES_MAX: u64 = 32 << 20;
+const FILE_BYTES_MAX: u64 = 32 << 20;
+/// Files up to this size are brought whole; of larger ones the parts that were used.
+const WHOLE_MAX: u64 = 8 << 20;
+/// Of a large file of which nothing was seen to be used: its header, and what read-ahead has asked for by the time
+/// that a sequential reader has come that far.
+const HEAD: u64 = 1 << 20;
 /// Predictions pulled at a time.
 const PULL: usize = 256;
 /// Whoever opens what is in a directory does so within so many accesses.
@@ -64,7 +69,7 @@ impl Planner {
         let directory = next.kind == Kind::List || siblings || facts.is_some_and(|facts| facts.directory);
         // What failed is left alone until something is seen of it.
         let absent = mark.resident < since && !mark.absent;
-        let size = facts.map_or(UNKNOWN_SIZE, |facts| facts.size.min(FILE_BYTES_MAX));
+        let size = self.need(file);
         let bytes = next.kind == Kind::Open && !directory && absent && size > 0 && size <= self.budget;
         let data = bytes && !batch.has_data(file) && !self.ledger.has_data(file, group);
         Wanted {
@@ -81,6 +86,27 @@ impl Planner {
             siblings,
             data,
             reserve: if data { size } else { 0 },
+        }
+    }
+
+    /// Bytes that a job for the file's data would bring.
+    pub(super) fn need(&self, file: FileId) -> u64 {
+        match self.facts.get(file) {
+            None => UNKNOWN_SIZE,
+            Some(facts) if facts.size <= WHOLE_MAX => facts.size,
+            Some(facts) => match self.facts.parts(file) {
+                Parts::NONE => HEAD,
+                parts => parts.bytes(facts.size).min(FILE_BYTES_MAX),
+            },
+        }
+    }
+
+    /// How much a job brings at most, and of which parts.
+    fn extent(&self, wanted: Wanted) -> (u64, Parts) {
+        match wanted.facts {
+            None => (WHOLE_MAX, Parts::NONE),
+            Some(facts) if facts.size <= WHOLE_MAX => (u64::MAX, Parts::NONE),
+            Some(_) => (wanted.reserve, self.facts.parts(wanted.file)),
         }
     }
 
@@ -141,13 +167,11 @@ impl Planner {
             } else {
                 (Target::Attributes, u64::MAX)
             };
-            let job = self.ledger.ask(wanted.file, target, group, 0, bytes);
+            let job = self.ledger.ask(wanted.file, target, group, 0, (bytes, Parts::NONE));
             effects.push(Effect::Prefetch(job));
         }
         for wanted in batch.data() {
-            let whole = wanted.facts.is_some_and(|facts| facts.size <= FILE_BYTES_MAX);
-            let bytes = if whole { u64::MAX } else { FILE_BYTES_MAX };
-            let job = self.ledger.ask(wanted.file, Target::Data, group, wanted.reserve, bytes);
+            let job = self.ledger.ask(wanted.file, Target::Data, group, wanted.reserve, self.extent(wanted));
             effects.push(Effect::Prefetch(job));
         }
         self.ledger.close_window(group);

@@ -1,6 +1,7 @@
 //! What the engine asks for, and what it hears back.
 
-use crate::event::Facts;
+use super::Parts;
+use crate::event::{Facts, Span};
 use crate::id::{FileId, JobId};
 
 /// What a job brings in.
@@ -26,8 +27,27 @@ pub struct Job {
     pub file: FileId,
     /// What to do.
     pub target: Target,
-    /// How many bytes from the start of the file to bring at most; `u64::MAX` is all of it.
+    /// How many bytes of the file to bring at most; `u64::MAX` is all of it.
     pub bytes: u64,
+    /// Which; from the start on where there are none.
+    pub parts: Parts,
+}
+
+impl Job {
+    /// Which bytes of the file it brings, when that has `size` bytes; in the order of the file.
+    pub fn spans(&self, size: u64) -> Vec<Span> {
+        let mut spans = self.parts.spans(size);
+        if self.parts.are_none() {
+            spans.push(Span { offset: 0, len: size });
+        }
+        let mut room = self.bytes;
+        for span in &mut spans {
+            span.len = span.len.min(room);
+            room -= span.len;
+        }
+        spans.retain(|span| span.len > 0);
+        spans
+    }
 }
 
 /// What the engine asks of its driver.
@@ -90,5 +110,23 @@ impl Default for Window {
     /// In between, until the driver has measured.
     fn default() -> Self {
         Window { files: 1024, bytes: 64 << 20, names_first: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_brings_the_start_or_its_parts_and_no_more_than_it_may() {
+        let job = |bytes, parts| Job { id: JobId(1), file: FileId(1), target: Target::Data, bytes, parts };
+        let span = |offset, len| Span { offset, len };
+        assert_eq!(job(u64::MAX, Parts::NONE).spans(10), [span(0, 10)]);
+        assert_eq!(job(4, Parts::NONE).spans(10), [span(0, 4)]);
+        assert_eq!(job(4, Parts::NONE).spans(0), []);
+        let mut parts = Parts::NONE;
+        [0, 4 << 20].into_iter().for_each(|offset| parts.add(span(offset, 1)));
+        assert_eq!(job(300 << 10, parts).spans(1 << 30), [span(0, 256 << 10), span(4 << 20, 44 << 10)]);
+        assert_eq!(job(256 << 10, parts).spans(1 << 30), [span(0, 256 << 10)]);
     }
 }

@@ -164,13 +164,13 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Facts, Target};
+    use crate::engine::{Facts, Parts, Target};
     use proptest::prelude::*;
 
     const FACTS: Facts = Facts { inode: 1, size: 10, extent: 0, directory: false };
 
     fn job(id: u64, file: u32) -> Job {
-        Job { id: JobId(id), file: FileId(file), target: Target::Data, bytes: u64::MAX }
+        Job { id: JobId(id), file: FileId(file), target: Target::Data, bytes: u64::MAX, parts: Parts::NONE }
     }
 
     #[test]

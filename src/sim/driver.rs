@@ -135,13 +135,6 @@ impl Driver {
         }
     }
 
-    /// A request of a process has waited for the source, with `foreground` others still at it.
-    pub(super) fn waited(&mut self, bytes: u64, took: Duration, foreground: usize) {
-        if self.board.stages.is_empty() {
-            self.measure(bytes, took, 1 + foreground);
-        }
-    }
-
     /// The job that a process wants to wait for, now next in line if that is wise; it is awaited until
     /// [`Driver::leave`].
     pub(super) fn join(&mut self, file: FileId, want: Want) -> Option<JobId> {

@@ -32,8 +32,8 @@ pub(super) struct Task {
     /// Whether to join was asked for that name or file.
     asked_to_join: bool,
     pub(super) joining: Option<JobId>,
-    /// When the process began to wait for the source.
-    turn: Option<Nanos>,
+    /// The process waits for the source.
+    turn: bool,
     opened: bool,
     read: bool,
     /// It had a read made for bytes, and how many.
@@ -75,7 +75,7 @@ impl Task {
             found: None,
             asked_to_join: false,
             joining: None,
-            turn: None,
+            turn: false,
             opened: false,
             read: false,
             own_bytes: 0,
@@ -126,7 +126,7 @@ impl Machine<'_> {
             }
             return false;
         }
-        self.end_turn(task, 0);
+        self.end_turn(task);
         if let (Who::Process { stream, .. }, Some(found)) = (task.who, task.found) {
             self.tell_access(stream, name, Op::Lookup, found);
         }
@@ -182,7 +182,7 @@ impl Machine<'_> {
 
     /// The file has been opened and read.
     fn opened(&mut self, task: &mut Task) -> Progress {
-        self.end_turn(task, self.kernel.facts(task.file).size);
+        self.end_turn(task);
         self.kernel.memory.touch(task.file);
         let shared = task.own_bytes == 0 && task.found == Some(Residency::Miss);
         let found = if shared { Residency::Partial } else { task.found.unwrap_or(Residency::Hit) };
@@ -195,7 +195,7 @@ impl Machine<'_> {
             self.tell_access(stream, task.file, Op::List, Residency::Unknown);
         }
         if self.kernel.is_listed(task.file) {
-            self.end_turn(task, 0);
+            self.end_turn(task);
             return USED;
         }
         if !self.join(task, task.file, Want::Attributes) {
@@ -219,6 +219,8 @@ impl Machine<'_> {
             Target::Data => {
                 let wanted = facts.size.min(job.bytes);
                 if self.kernel.memory.holds(job.file).max(task.seen) < wanted {
+                    // What the source takes for the bytes alone is what it is judged by.
+                    task.began = self.now;
                     task.own_bytes += self.read(task, Item::Data(job.file), wanted);
                     return Progress::Waits;
                 }
@@ -247,7 +249,7 @@ impl Machine<'_> {
     fn read(&mut self, task: &mut Task, item: Item, to: u64) -> u64 {
         if task.is_process() && task.found.is_none() {
             task.found = Some(Residency::Miss);
-            task.turn = Some(self.now);
+            task.turn = true;
             self.foreground += 1;
         }
         let held = match item {
@@ -259,10 +261,9 @@ impl Machine<'_> {
     }
 
     /// A process that had to wait for the source has what it wanted.
-    fn end_turn(&mut self, task: &mut Task, bytes: u64) {
-        if let Some(since) = task.turn.take() {
+    fn end_turn(&mut self, task: &mut Task) {
+        if std::mem::take(&mut task.turn) {
             self.foreground -= 1;
-            self.driver.waited(bytes, Duration::from_nanos(self.now - since), self.foreground);
         }
     }
 

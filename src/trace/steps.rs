@@ -4,7 +4,7 @@ use super::coder::{BYTES_MAX, Coder, TIME_MAX, tag};
 use super::listings::{inode_window, window_number};
 use crate::clock::Micros;
 use crate::codec::{CodecError, Reader, put_varint};
-use crate::engine::{Effect, Job, Outcome, Step, Target, Window};
+use crate::engine::{Effect, Job, Outcome, Parts, Step, Target, Window};
 use crate::event::{AccessEvent, Op, Origin, Residency, Span};
 use crate::id::{FileId, GroupId, JobId, ProgramId, SessionId, StreamId};
 
@@ -67,6 +67,11 @@ impl Coder {
                 self.file.put(out, u64::from(job.file.0));
                 // "All of it", u64::MAX, is one byte this way.
                 put_varint(out, job.bytes.wrapping_add(1));
+                if !job.parts.are_none() {
+                    let (shift, mask) = job.parts.to_numbers();
+                    put_varint(out, shift);
+                    put_varint(out, mask);
+                }
             }
             Effect::Withdraw(job) => self.put_job(tag::WITHDRAW, job, out),
         }
@@ -152,7 +157,14 @@ impl Coder {
         };
         let (id, file) = (self.get_job(body)?, self.get_file(body)?);
         let bytes = body.varint("a number of bytes")?.wrapping_sub(1);
-        Ok(Effect::Prefetch(Job { id, file, target, bytes }))
+        let parts = if body.left() > 0 { self.get_parts(body)? } else { Parts::NONE };
+        Ok(Effect::Prefetch(Job { id, file, target, bytes, parts }))
+    }
+
+    fn get_parts(&mut self, body: &mut Reader<'_>) -> Result<Parts, CodecError> {
+        let wrong = body.error("parts of a file");
+        let (shift, mask) = (body.varint("a length of parts")?, body.varint("parts")?);
+        Parts::from_numbers(shift, mask).ok_or(wrong)
     }
 
     pub(super) fn get_file(&mut self, body: &mut Reader<'_>) -> Result<FileId, CodecError> {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::clock::Micros;
 use crate::config::{InodeWindow, Scope};
-use crate::engine::{Effect, Engine, Job, Learned, Outcome, Settings, Step, Target, Window};
+use crate::engine::{Effect, Engine, Job, Learned, Outcome, Parts, Settings, Step, Target, Window};
 use crate::event::{AccessEvent, Entry, Facts, Listing, Op, Origin, Residency, Span};
 use crate::id::{FileId, GroupId, JobId, ProgramId, SessionId, StreamId};
 use crate::names::{Names, Programs};
@@ -124,9 +124,13 @@ fn listing() -> impl Strategy<Value = Listing> {
 fn effect() -> impl Strategy<Value = Effect> {
     let target =
         proptest::sample::select(vec![Target::Attributes, Target::Data, Target::Facts, Target::Siblings]);
+    let parts = prop_oneof![
+        Just(Parts::NONE),
+        (0..=40u64, 1..u64::MAX).prop_map(|(shift, mask)| Parts::from_numbers(shift, mask).unwrap())
+    ];
     prop_oneof![
-        (0..1u64 << 40, 0..5u32, target, any::<u64>()).prop_map(|(id, file, target, bytes)| {
-            Effect::Prefetch(Job { id: JobId(id), file: FileId(file), target, bytes })
+        (0..1u64 << 40, 0..5u32, target, any::<u64>(), parts).prop_map(|(id, file, target, bytes, parts)| {
+            Effect::Prefetch(Job { id: JobId(id), file: FileId(file), target, bytes, parts })
         }),
         (0..1u64 << 40).prop_map(|id| Effect::Withdraw(JobId(id))),
     ]

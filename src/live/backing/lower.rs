@@ -10,6 +10,7 @@ use rustix::fs::{
 use rustix::io::{Errno, pread};
 
 use crate::engine::Facts;
+use crate::event::Span;
 use crate::live::listings::Listed;
 use crate::sys::cachestat;
 
@@ -124,47 +125,57 @@ pub(super) struct Brought {
     /// Bytes that were not in memory before.
     pub(super) bytes: u64,
     /// The steps that were not in memory at all before.
-    fresh: Vec<u64>,
+    fresh: Vec<Span>,
 }
 
 /// A step that is not all in memory.
 struct Gap {
-    offset: u64,
-    len: u64,
+    span: Span,
     missing: u64,
 }
 
-/// Reads the first `len` bytes into the page cache, unless they are there, and waits until they are.
-pub(super) fn bring(file: &OwnedFd, len: u64, scratch: &mut Vec<u8>) -> Result<Brought, Errno> {
+/// Reads the spans, in order, into the page cache, unless they are there, and waits until they are.
+pub(super) fn bring(file: &OwnedFd, spans: &[Span], scratch: &mut Vec<u8>) -> Result<Brought, Errno> {
     let mut brought = Brought { bytes: 0, fresh: Vec::new() };
-    let mut hinted = 0;
-    for gap in gaps(file, len) {
-        if len > PIECE {
-            // One request at a time would fetch a long file at the pace of the source's latency.
-            hinted = hint(file, hinted.max(gap.offset), (gap.offset + AHEAD).min(len));
-        }
-        read(file, gap.offset, gap.len, scratch)?;
-        brought.bytes += gap.missing;
-        if gap.missing == gap.len {
-            brought.fresh.push(gap.offset);
+    // All looked up before anything is read: reading one step makes the kernel fetch the next ones too.
+    let gaps: Vec<(Span, Vec<Gap>)> = spans.iter().map(|&span| (span, gaps(file, span))).collect();
+    for (span, gaps) in gaps {
+        let mut hinted = 0;
+        for Gap { span: step, missing } in gaps {
+            if span.len > PIECE {
+                // One request at a time would fetch a long file at the pace of the source's latency.
+                hinted =
+                    hint(file, hinted.max(step.offset), (step.offset + AHEAD).min(span.offset + span.len));
+            }
+            read(file, step, scratch)?;
+            brought.bytes += missing;
+            if missing == step.len {
+                brought.fresh.push(step);
+            }
         }
     }
     Ok(brought)
 }
 
-/// What is missing of the first `len` bytes, looked up before anything is read: reading one step makes the
-/// kernel fetch the next ones too.
-fn gaps(file: &OwnedFd, len: u64) -> Vec<Gap> {
-    if cachestat::cached(file, 0, len).is_ok_and(|cached| cached.all()) {
+/// Is all of the span in memory?
+pub(super) fn is_cached(file: &OwnedFd, span: Span) -> bool {
+    cachestat::cached(file, span.offset, span.len).is_ok_and(|cached| cached.all())
+}
+
+/// What is missing of a span.
+fn gaps(file: &OwnedFd, span: Span) -> Vec<Gap> {
+    if is_cached(file, span) {
         return Vec::new();
     }
+    let end = span.offset + span.len;
     let gap = |offset| {
-        let step = STEP.min(len - offset);
+        let len = STEP.min(end - offset);
         // Where nobody can tell, all counts as missing, and the kernel knows better.
-        let cached = cachestat::cached(file, offset, step).unwrap_or_default();
-        Gap { offset, len: step, missing: step.saturating_sub(cached.pages * cachestat::page_size()) }
+        let cached = cachestat::cached(file, offset, len).unwrap_or_default();
+        let missing = len.saturating_sub(cached.pages * cachestat::page_size());
+        Gap { span: Span { offset, len }, missing }
     };
-    (0..len).step_by(STEP as usize).map(gap).filter(|gap| gap.missing > 0).collect()
+    (span.offset..end).step_by(STEP as usize).map(gap).filter(|gap| gap.missing > 0).collect()
 }
 
 /// Asks for read-ahead from `from` up to `to`; a wish only, so failure costs nothing but time.
@@ -175,8 +186,9 @@ fn hint(file: &OwnedFd, from: u64, to: u64) -> u64 {
     to
 }
 
-/// Reads `len` bytes from `offset`; fewer only at the end of the file. Returns how many.
-pub(super) fn read(file: &OwnedFd, offset: u64, len: u64, scratch: &mut Vec<u8>) -> Result<u64, Errno> {
+/// Reads a span; less only at the end of the file. Returns how many bytes.
+pub(super) fn read(file: &OwnedFd, span: Span, scratch: &mut Vec<u8>) -> Result<u64, Errno> {
+    let Span { offset, len } = span;
     scratch.resize(STEP as usize, 0);
     let mut done = 0;
     while done < len {
@@ -194,9 +206,9 @@ pub(super) fn read(file: &OwnedFd, offset: u64, len: u64, scratch: &mut Vec<u8>)
 impl Brought {
     /// Gives up the pages that this job brought in and that nobody had before.
     pub(super) fn drop_from(&self, file: &OwnedFd) {
-        for &offset in &self.fresh {
+        for &Span { offset, len } in &self.fresh {
             // Pages somebody maps or writes by now stay; that is as it should be.
-            let _ = fadvise(file, offset, std::num::NonZeroU64::new(STEP), Advice::DontNeed);
+            let _ = fadvise(file, offset, std::num::NonZeroU64::new(len), Advice::DontNeed);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! On a real directory. The mount is played by a second directory, which is all the same to the workers.
 
 use super::*;
+use crate::engine::Parts;
+use crate::event::Span;
 use crate::id::{FileId, JobId};
 use rustix::fs::{Advice, fadvise};
 use std::fs::{self, File};
@@ -39,8 +41,12 @@ impl Bench {
 
     /// Runs a job in a thread of its own, so that one that blocks fails the test instead of hanging it.
     fn warm(&self, path: &str, target: Target, bytes: u64) -> Outcome {
+        self.warm_parts(path, target, bytes, Parts::NONE)
+    }
+
+    fn warm_parts(&self, path: &str, target: Target, bytes: u64, parts: Parts) -> Outcome {
         let file = self.names.lock().intern_path(path.as_bytes());
-        let job = Job { id: JobId(1), file, target, bytes };
+        let job = Job { id: JobId(1), file, target, bytes, parts };
         let backing =
             DirBacking::new(self.backing.source.clone(), self.names.clone(), self.berth.clone(), true);
         let (to, from) = mpsc::channel();
@@ -97,6 +103,20 @@ fn no_more_is_brought_than_asked_for() {
     assert_eq!(warmed(bench.warm("file", Target::Data, 1 << 20)), 1 << 20);
     // The kernel's own read-ahead may go on a little.
     assert!(pages(&path, 32 << 20) <= (24 << 20) / 4096);
+}
+
+#[test]
+fn of_a_large_file_its_parts_are_brought() {
+    let bench = bench();
+    let path = bench.source.path().join("file");
+    cold(&path, 32 << 20);
+    let mut parts = Parts::NONE;
+    [0, 16 << 20].into_iter().for_each(|offset| parts.add(Span { offset, len: 1 }));
+    assert_eq!(warmed(bench.warm_parts("file", Target::Data, u64::MAX, parts)), 512 << 10);
+    let file = File::open(&path).unwrap();
+    let cached =
+        |offset| lower::is_cached(&OwnedFd::from(file.try_clone().unwrap()), Span { offset, len: 256 << 10 });
+    assert!(cached(0) && cached(16 << 20) && !cached(30 << 20));
 }
 
 #[test]
@@ -180,7 +200,7 @@ fn facts_tell_where_a_file_lies() {
 fn a_name_that_is_gone_fails() {
     let bench = bench();
     let outcome = bench.backing.warm(
-        &Job { id: JobId(1), file: FileId(99), target: Target::Data, bytes: 1 },
+        &Job { id: JobId(1), file: FileId(99), target: Target::Data, bytes: 1, parts: Parts::NONE },
         &mut Scratch::default(),
     );
     assert_eq!(outcome, Outcome::Failed);

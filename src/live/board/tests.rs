@@ -1,6 +1,6 @@
 use super::state::LOOKERS;
 use super::*;
-use crate::engine::Target;
+use crate::engine::{Parts, Target};
 use crate::id::{FileId, JobId};
 use std::sync::Arc;
 use std::thread;
@@ -8,7 +8,7 @@ use std::thread;
 const LONG: Duration = Duration::from_secs(30);
 
 fn job(id: u64, target: Target) -> Job {
-    Job { id: JobId(id), file: FileId(id as u32), target, bytes: u64::MAX }
+    Job { id: JobId(id), file: FileId(id as u32), target, bytes: u64::MAX, parts: Parts::NONE }
 }
 
 fn data(id: u64) -> Job {
