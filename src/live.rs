@@ -112,7 +112,7 @@ impl Default for Live {
     fn default() -> Self {
         struct Nowhere;
         impl Backing for Nowhere {
-            fn warm(&self, _: &Job, _: &mut Scratch) -> Outcome {
+            fn warm(&self, _: &Job, _: &mut Scratch, _: &dyn Fn(Want)) -> Outcome {
                 Outcome::Failed
             }
         }

@@ -105,8 +105,8 @@ const PYTHON: Steps<'static> = Steps {
 
 const RANDOM: Steps<'static> = Steps {
     prepare: include_str!("jobs/random.sh"),
-    command: "cd {tree} && awk 'BEGIN { srand({draw}); n = 5000; for (i = 0; i < n; i++) a[i] = i; \
-        for (i = n - 1; i > 0; i--) { j = int(rand() * (i + 1)); t = a[i]; a[i] = a[j]; a[j] = t } \
+    command: "cd {tree} && awk 'BEGIN { x = {draw} * 1000003 + 12345; n = 5000; for (i = 0; i < n; i++) a[i] = i; \
+        for (i = n - 1; i > 0; i--) { x = (x * 16807) % 2147483647; j = x % (i + 1); t = a[i]; a[i] = a[j]; a[j] = t } \
         for (i = 0; i < n; i++) printf \"d%d/f%d\\n\", a[i] / 100, a[i] % 100 }' | xargs -n 500 cat > /dev/null",
     given: false,
     ..LOOK

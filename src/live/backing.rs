@@ -21,6 +21,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attachment::Berth;
+use super::board::Want;
 use super::listings::{self, Listed};
 use crate::engine::{Facts, Job, Outcome, Target};
 use crate::event::Listing;
@@ -31,8 +32,9 @@ use lower::Found;
 
 /// Does jobs. Called from many threads at once; may block.
 pub(crate) trait Backing: Send + Sync {
-    /// Does one job. `scratch` is the worker's own, kept from job to job.
-    fn warm(&self, job: &Job, scratch: &mut Scratch) -> Outcome;
+    /// Does one job. `scratch` is the worker's own, kept from job to job. `landed` is called when the name, and when
+    /// the content, is in memory below the mount, and before anything is done for it through the mount.
+    fn warm(&self, job: &Job, scratch: &mut Scratch, landed: &dyn Fn(Want)) -> Outcome;
 }
 
 /// What a worker has for itself.
@@ -55,14 +57,14 @@ pub(crate) struct DirBacking {
 }
 
 impl Backing for DirBacking {
-    fn warm(&self, job: &Job, scratch: &mut Scratch) -> Outcome {
+    fn warm(&self, job: &Job, scratch: &mut Scratch, landed: &dyn Fn(Want)) -> Outcome {
         let Some(path) = self.path(job) else {
             return Outcome::Failed;
         };
         let outcome = match job.target {
-            Target::Attributes => self.attributes(job.file, &path, scratch),
-            Target::Siblings => self.siblings(job, &path, scratch),
-            Target::Data => self.data(&path, job, scratch),
+            Target::Attributes => self.attributes(job.file, &path, scratch, landed),
+            Target::Siblings => self.siblings(job, &path, scratch, landed),
+            Target::Data => self.data(&path, job, scratch, landed),
             Target::Facts => self.facts(&path),
         };
         // The file has gone, became something else, or may not be read: nobody needs to hear of it.
@@ -94,12 +96,19 @@ impl DirBacking {
 
     /// Makes the kernel know the name and the inode, of a directory its entries too: of the source, then
     /// of the mount.
-    fn attributes(&self, file: FileId, path: &[u8], scratch: &mut Scratch) -> Result<Outcome, Errno> {
+    fn attributes(
+        &self,
+        file: FileId,
+        path: &[u8],
+        scratch: &mut Scratch,
+        landed: &dyn Fn(Want),
+    ) -> Result<Outcome, Errno> {
         let found = Found::at(&self.source, path)?;
         let facts = found.facts(0);
         if facts.directory {
             self.tell(file, &lower::entries(found.open()?)?, scratch);
         }
+        landed(Want::Attributes);
         if let Some(mount) = self.berth.borrow() {
             mounted::know(&mount, path, facts.directory)?;
         }
@@ -116,12 +125,19 @@ impl DirBacking {
     }
 
     /// Brings what the job says of a file, into the mount's cache if it is attached, else into the source's.
-    fn data(&self, path: &[u8], job: &Job, scratch: &mut Scratch) -> Result<Outcome, Errno> {
+    fn data(
+        &self,
+        path: &[u8],
+        job: &Job,
+        scratch: &mut Scratch,
+        landed: &dyn Fn(Want),
+    ) -> Result<Outcome, Errno> {
         let mount = self.berth.borrow();
         let found = Found::at(&self.source, path)?;
         if found.kind() != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
+        landed(Want::Attributes);
         let spans = job.spans(found.size());
         let above = mount.as_ref().map(|mount| mounted::open(mount, path)).transpose()?;
         if let Some(above) = &above
@@ -135,6 +151,7 @@ impl DirBacking {
         let start = Instant::now();
         let brought = lower::bring(&file, &spans, &mut scratch.buffer)?;
         scratch.fetching = start.elapsed();
+        landed(Want::Data);
         let Some(above) = above else {
             return Ok(outcome(brought.bytes, facts));
         };

@@ -2,7 +2,7 @@
 //!
 //! What must stay true: jobs begin in the order in which they were asked for, except one that a
 //! request waits for; a job is begun once or withdrawn, never both; whoever waits here is released
-//! by the job's end, by a deadline, or when the board closes; no lock is held while anybody is woken.
+//! when what the job is for has come, by a deadline, or when the board closes; no lock is held while anybody is woken.
 
 pub(crate) mod state;
 
@@ -34,7 +34,7 @@ pub enum Want {
 pub enum Joined {
     /// Nothing was planned: no time was lost.
     NotPlanned,
-    /// The job has ended: what was wanted is in memory, if it could be read at all.
+    /// What was wanted is in memory, if it could be read at all.
     Arrived,
     /// It had not ended by the deadline.
     TimedOut,
@@ -125,6 +125,18 @@ impl Board {
         self.state.lock().workers -= 1;
     }
 
+    /// What a job under way is for is in memory below the mount: whoever wants no more goes on. The rest of the job is
+    /// done through the mount, and may itself have to wait for a lock that the kernel holds for one of those.
+    pub(crate) fn land(&self, job: &Job, want: Want) {
+        let mut state = self.state.lock();
+        state.land(job.id, want);
+        let awaited = state.awaited.contains_key(&job.id);
+        drop(state);
+        if awaited {
+            self.shard(job.file).notify_all();
+        }
+    }
+
     /// A job has ended. Returns how many were under way until now.
     pub(crate) fn finish(&self, job: &Job) -> usize {
         let mut state = self.state.lock();
@@ -159,7 +171,7 @@ impl Board {
             state.hasten(id);
         }
         *state.awaited.entry(id).or_default() += 1;
-        let joined = self.wait_for_end(&mut state, id, file, Instant::now() + patience);
+        let joined = self.wait_for_end(&mut state, id, (file, want), Instant::now() + patience);
         state.leave(id);
         joined
     }
@@ -168,19 +180,18 @@ impl Board {
         &self,
         state: &mut MutexGuard<'_, State>,
         id: JobId,
-        file: FileId,
+        (file, want): (FileId, Want),
         deadline: Instant,
     ) -> Joined {
         loop {
             if state.closed {
                 return Joined::NotPlanned;
             }
-            if !state.stages.contains_key(&id) {
+            if state.is_over(id, want) {
                 return Joined::Arrived;
             }
             if self.shard(file).wait_until(state, deadline).timed_out() {
-                let over = !state.stages.contains_key(&id);
-                return if over { Joined::Arrived } else { Joined::TimedOut };
+                return if state.is_over(id, want) { Joined::Arrived } else { Joined::TimedOut };
             }
         }
     }
@@ -208,7 +219,10 @@ impl Board {
     /// Files that are under way, each once, in the order of their numbers.
     pub(crate) fn flights(&self) -> Vec<FileId> {
         let state = self.state.lock();
-        let flying = state.planned.iter().filter(|(_, id)| state.stages.get(id) == Some(&Stage::Flying));
+        let flying = state
+            .planned
+            .iter()
+            .filter(|(_, id)| state.stages.get(id).is_some_and(|stage| !matches!(stage, Stage::Waiting(_))));
         let mut files: Vec<FileId> = flying.map(|(&(file, _), _)| file).collect();
         files.sort_unstable();
         files.dedup();
@@ -227,7 +241,7 @@ impl Board {
         state.warm.clear();
         state.look.clear();
         state.planned.clear();
-        state.stages.retain(|_, stage| *stage == Stage::Flying);
+        state.stages.retain(|_, stage| !matches!(stage, Stage::Waiting(_)));
         self.publish(&state);
         drop(state);
         self.work.notify_all();

@@ -140,12 +140,13 @@ impl Crew {
     /// Does a job; one that panics has failed.
     pub(super) fn attempt(&self, job: &Job, scratch: &mut Scratch) -> Outcome {
         // The backing keeps nothing between jobs that a panic could leave half done.
-        catch_unwind(AssertUnwindSafe(|| self.backing.warm(job, scratch))).unwrap_or_else(|_| {
-            if self.panicked.fetch_add(1, Ordering::Relaxed) == 0 {
-                log::error!("a prefetching job failed; the others go on");
-            }
-            Outcome::Failed
-        })
+        catch_unwind(AssertUnwindSafe(|| self.backing.warm(job, scratch, &|want| self.board.land(job, want))))
+            .unwrap_or_else(|_| {
+                if self.panicked.fetch_add(1, Ordering::Relaxed) == 0 {
+                    log::error!("a prefetching job failed; the others go on");
+                }
+                Outcome::Failed
+            })
     }
 
     fn measure(self: &Arc<Self>, bytes: u64, took: Duration, at_once: usize) {

@@ -325,13 +325,14 @@ mod tests {
     use crate::config::Scope;
     use crate::engine::Settings;
     use crate::live::backing::{Backing, Scratch};
+    use crate::live::board::Want;
     use crate::live::processes::Processes;
     use crate::predict::PredictorChoice;
 
     struct Nowhere;
 
     impl Backing for Nowhere {
-        fn warm(&self, _: &Job, _: &mut Scratch) -> Outcome {
+        fn warm(&self, _: &Job, _: &mut Scratch, _: &dyn Fn(Want)) -> Outcome {
             Outcome::Failed
         }
     }

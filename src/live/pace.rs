@@ -21,13 +21,13 @@ pub(crate) const MANY_WAYS: usize = 64;
 
 /// Jobs at once while many shall be under way. No more than that: with more of them two processors have no time for
 /// each, and a source a millisecond away seems slower.
-const DEEP: Depth = Depth { width: 12, least: 8, most: 14 };
+const DEEP: Depth = Depth { width: 12, least: 6, most: 14 };
 /// Jobs at once while few shall be.
 const SHALLOW: Depth = Depth { width: 3, least: 1, most: 5 };
 /// The first question is asked after so many jobs for bytes: before, most are for names.
 const SOON: u32 = 8;
 /// So many jobs may end at a wrong depth: others keep the source busy, or there is too little to do.
-const VAIN: u32 = 96;
+const VAIN: u32 = 128;
 /// Jobs after which the question is asked again; twice as many each time the answer was the same. To take one head for
 /// many ways costs most, so the first answer is soon asked for again; and asking costs: with many ways it leaves most of
 /// them empty for two dozen jobs.

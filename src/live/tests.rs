@@ -31,7 +31,7 @@ struct State {
 struct Handle(Arc<Fake>);
 
 impl Backing for Handle {
-    fn warm(&self, job: &Job, _: &mut Scratch) -> Outcome {
+    fn warm(&self, job: &Job, _: &mut Scratch, _: &dyn Fn(Want)) -> Outcome {
         let mut state = self.0.state.lock();
         state.asked.push(*job);
         self.0.changed.notify_all();

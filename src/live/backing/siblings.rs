@@ -10,19 +10,27 @@ use rustix::io::Errno;
 use super::lower::{self, Found};
 use super::{DirBacking, Scratch, mounted};
 use crate::engine::{Job, Outcome};
+use crate::live::board::Want;
 use crate::live::listings::{Listed, by_inode};
 use crate::walk::{stretch, window};
 
 impl DirBacking {
     /// Of a directory: its entries and the first of their inodes, known to the source and to the mount. Of another
     /// file: the inodes of its window of siblings, known to the source; the rest is a matter of microseconds.
-    pub(super) fn siblings(&self, job: &Job, path: &[u8], scratch: &mut Scratch) -> Result<Outcome, Errno> {
+    pub(super) fn siblings(
+        &self,
+        job: &Job,
+        path: &[u8],
+        scratch: &mut Scratch,
+        landed: &dyn Fn(Want),
+    ) -> Result<Outcome, Errno> {
         let found = Found::at(&self.source, path)?;
         let facts = found.facts(0);
         if facts.directory {
             let listed = lower::entries(found.open()?)?;
             look_at(found.handle(), &listed, None, job.bytes);
             self.tell(job.file, &listed, scratch);
+            landed(Want::Attributes);
             if let Some(mount) = self.berth.borrow() {
                 mounted::know(&mount, path, true)?;
             }

@@ -41,6 +41,10 @@ pub(crate) struct State {
 pub(crate) enum Stage {
     Waiting(Job),
     Flying,
+    /// Under way; the name is in memory.
+    Named,
+    /// Under way; so is the content.
+    Landed,
 }
 
 impl State {
@@ -139,6 +143,22 @@ impl State {
         let (looks, room) = (self.look.len().min(waiting), LOOKERS.saturating_sub(self.looking));
         let wanted = self.flying + waiting - looks + looks.min(room);
         wanted.min(self.width).saturating_sub(self.workers)
+    }
+
+    /// What a job under way is for has come, though the job has not ended.
+    pub(crate) fn land(&mut self, id: JobId, want: Want) {
+        if let Some(stage) = self.stages.get_mut(&id).filter(|stage| !matches!(stage, Stage::Waiting(_))) {
+            *stage = if want == Want::Data { Stage::Landed } else { Stage::Named };
+        }
+    }
+
+    /// Has a request no reason to wait for the job any more?
+    pub(crate) fn is_over(&self, id: JobId, want: Want) -> bool {
+        match self.stages.get(&id) {
+            None | Some(Stage::Landed) => true,
+            Some(Stage::Named) => want == Want::Attributes,
+            Some(Stage::Waiting(_) | Stage::Flying) => false,
+        }
     }
 
     pub(crate) fn finish(&mut self, job: &Job) {

@@ -132,3 +132,21 @@ fn a_worker_that_waits_is_woken_by_work() {
     board.post(&[data(2)]);
     assert_eq!(worker.join().unwrap(), Some(JobId(2)));
 }
+
+/// The kernel holds a name, or pages, for whoever waits here, and the worker needs them for the rest of its job: with no
+/// end of the waiting before the job's, both would wait for the deadline.
+#[test]
+fn who_waits_goes_on_when_what_it_wants_has_come_though_the_job_has_not_ended() {
+    let board = Arc::new(board(2, &[data(1)]));
+    assert_eq!(take(&board), 1);
+    let waiter = joiner(&board, 1, false, LONG);
+    board.land(&data(1), Want::Attributes);
+    assert_eq!(board.join(FileId(1), Want::Attributes, false, LONG), Joined::Arrived);
+    assert!(!waiter.is_finished(), "the content has not come");
+    board.land(&data(1), Want::Data);
+    assert_eq!(waiter.join().unwrap(), Joined::Arrived);
+    assert_eq!(board.join(FileId(1), Want::Data, false, LONG), Joined::Arrived);
+    assert_eq!(board.load(), (0, 1), "it is under way all the same");
+    board.finish(&data(1));
+    assert_eq!(board.join(FileId(1), Want::Data, false, LONG), Joined::NotPlanned);
+}
