@@ -27,7 +27,7 @@ const SHALLOW: Depth = Depth { width: 3, least: 1, most: 5 };
 /// The first question is asked after so many jobs for bytes: before, most are for names.
 const SOON: u32 = 8;
 /// So many jobs may end at a wrong depth: others keep the source busy, or there is too little to do.
-const VAIN: u32 = 128;
+const VAIN: u32 = 256;
 /// Jobs after which the question is asked again; twice as many each time the answer was the same. To take one head for
 /// many ways costs most, so the first answer is soon asked for again; and asking costs: with many ways it leaves most of
 /// them empty for two dozen jobs.
@@ -39,8 +39,8 @@ const COLD: Duration = Duration::from_micros(200);
 const SMALL: u64 = 256 << 10;
 /// The time grows as the number under way to the power of 1 with one head, of 0 with many ways: the line between
 /// them, and how far beyond it a verdict must be to contradict the last one.
-const LINE: f64 = 0.5;
-const DOUBT: f64 = 0.15;
+const LINE: f64 = 0.4;
+const DOUBT: f64 = 0.1;
 
 /// How many jobs shall be under way, and with how many requests at the source the time of one counts.
 #[derive(Clone, Copy)]

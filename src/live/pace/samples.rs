@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 /// Enough for a middle that one in four strays cannot move far.
-const ENOUGH: usize = 16;
+const ENOUGH: usize = 32;
 
 /// See the module's head.
 #[derive(Debug, Default)]

@@ -53,7 +53,7 @@ fn run(pace: &mut Pace, load: Load, jobs: u64) {
 
 fn judged(load: Load) -> Ways {
     let mut pace = Pace::new();
-    run(&mut pace, load, 400);
+    run(&mut pace, load, 450);
     pace.ways()
 }
 
