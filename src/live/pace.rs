@@ -30,7 +30,7 @@ const SOON: u32 = 8;
 const VAIN: u32 = 256;
 /// Jobs after which the question is asked again; twice as many each time the answer was the same. To take one head for
 /// many ways costs most, so the first answer is soon asked for again; and asking costs: with many ways it leaves most of
-/// them empty for two dozen jobs.
+/// them empty for some ninety jobs.
 const AGAIN: u32 = 512;
 const AGAIN_MAX: u32 = 8192;
 /// Faster than this was answered from some memory below us, and says nothing about the device.
