@@ -10,6 +10,7 @@
 
 mod lower;
 mod mounted;
+mod permit;
 mod siblings;
 
 use std::os::fd::OwnedFd;
@@ -20,18 +21,26 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attachment::Berth;
+use super::board::{Board, Want};
 use super::listings::{self, Listed};
 use crate::engine::{Facts, Job, Outcome, Target};
 use crate::event::Listing;
 use crate::id::FileId;
 use crate::names::Names;
-use crate::sys::{cachestat, fiemap};
+use crate::sys::credentials::Credentials;
+use crate::sys::{cachestat, cold, fiemap};
 use lower::Found;
+use permit::{Deed, find};
 
 /// Does jobs. Called from many threads at once; may block.
 pub(crate) trait Backing: Send + Sync {
     /// Does one job. `scratch` is the worker's own, kept from job to job.
     fn warm(&self, job: &Job, scratch: &mut Scratch) -> Outcome;
+
+    /// Lets go of a file's clean pages, in the mount and in the source. How many bytes that were; 0 also when it has gone.
+    fn release(&self, _file: FileId) -> u64 {
+        0
+    }
 }
 
 /// What a worker has for itself.
@@ -40,6 +49,33 @@ pub(crate) struct Scratch {
     buffer: Vec<u8>,
     /// What directories contained that were read for the last job.
     pub(crate) listed: Vec<Listing>,
+    /// Whom the next job is for; `None` is somebody with our own rights.
+    pub(crate) user: Option<Arc<Credentials>>,
+    /// Who is to hear of what the next job has brought, before it is done.
+    pub(crate) landing: Option<Landing>,
+    /// Why the last job failed, if it did.
+    pub(crate) failure: Option<Errno>,
+}
+
+/// Hears of what a job has brought.
+#[derive(Debug)]
+pub(crate) struct Landing {
+    pub(crate) board: Arc<Board>,
+    pub(crate) job: Job,
+}
+
+impl Scratch {
+    /// So much has come to the source's memory. To be said before the mount is touched: whoever waits for it may hold there what
+    /// the rest of the job needs.
+    fn landed(&self, want: Want) {
+        if let Some(landing) = &self.landing {
+            landing.board.land(&landing.job, want);
+        }
+    }
+
+    fn user(&self) -> Option<&Credentials> {
+        self.user.as_deref()
+    }
 }
 
 /// The source directory, and the mount over it if that is to be warmed too.
@@ -53,21 +89,47 @@ pub(crate) struct DirBacking {
 
 impl Backing for DirBacking {
     fn warm(&self, job: &Job, scratch: &mut Scratch) -> Outcome {
+        scratch.failure = None;
         let Some(path) = self.path(job) else {
+            scratch.failure = Some(Errno::NOENT);
             return Outcome::Failed;
         };
         let outcome = match job.target {
             Target::Attributes => self.attributes(job.file, &path, scratch),
             Target::Siblings => self.siblings(job, &path, scratch),
-            Target::Data => self.data(&path, job.bytes, &mut scratch.buffer),
+            Target::Data => self.data(&path, job.bytes, scratch),
             Target::Facts => self.facts(&path),
         };
-        // The file has gone, became something else, or may not be read: nobody needs to hear of it.
-        outcome.unwrap_or(Outcome::Failed)
+        // The file has gone, became something else, or may not be read: it is counted, and nobody else hears of it.
+        outcome.unwrap_or_else(|error| {
+            scratch.failure = Some(error);
+            match error {
+                // That this user may not says nothing of the file: for another it may be brought.
+                Errno::ACCESS | Errno::PERM if scratch.user.is_some() => Outcome::Withdrawn,
+                _ => Outcome::Failed,
+            }
+        })
+    }
+
+    fn release(&self, file: FileId) -> u64 {
+        self.drop_pages(file).unwrap_or(0)
     }
 }
 
 impl DirBacking {
+    fn drop_pages(&self, file: FileId) -> Result<u64, Errno> {
+        let path = self.names.lock().path(file).ok_or(Errno::NOENT)?;
+        let found = Found::at(&self.source, &path)?;
+        if found.kind() != FileType::RegularFile {
+            return Err(Errno::INVAL);
+        }
+        let mut released = lower::drop_all(&found.open()?, found.size());
+        if let Some(mount) = self.berth.borrow() {
+            released += lower::drop_all(&mounted::open(&mount, &path)?, found.size());
+        }
+        Ok(released)
+    }
+
     pub(crate) fn new(
         source: Arc<OwnedFd>,
         names: Arc<Mutex<Names>>,
@@ -92,11 +154,12 @@ impl DirBacking {
     /// Makes the kernel know the name and the inode, of a directory its entries too: of the source, then
     /// of the mount.
     fn attributes(&self, file: FileId, path: &[u8], scratch: &mut Scratch) -> Result<Outcome, Errno> {
-        let found = Found::at(&self.source, path)?;
+        let found = find(&self.source, path, Deed::Look, scratch.user())?;
         let facts = found.facts(0);
         if facts.directory {
             self.tell(file, &lower::entries(found.open()?)?, scratch);
         }
+        scratch.landed(Want::Attributes);
         if let Some(mount) = self.berth.borrow() {
             mounted::know(&mount, path, facts.directory)?;
         }
@@ -114,9 +177,10 @@ impl DirBacking {
 
     /// Brings up to `limit` bytes from the start of a file, into the mount's cache if it is attached, else
     /// into the source's.
-    fn data(&self, path: &[u8], limit: u64, scratch: &mut Vec<u8>) -> Result<Outcome, Errno> {
+    fn data(&self, path: &[u8], limit: u64, scratch: &mut Scratch) -> Result<Outcome, Errno> {
         let mount = self.berth.borrow();
-        let found = Found::at(&self.source, path)?;
+        let found = find(&self.source, path, Deed::Read, scratch.user())?;
+        scratch.landed(Want::Attributes);
         if found.kind() != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
@@ -130,17 +194,26 @@ impl DirBacking {
         }
         let file = found.open()?;
         let facts = found.facts(fiemap::first_extent(&file));
+        let brought = lower::bring(&file, len, &mut scratch.buffer)?;
         let Some(above) = above else {
-            let brought = lower::bring(&file, len, scratch)?;
+            unmark(&file, len);
             return Ok(outcome(brought.bytes, facts));
         };
-        let brought = lower::bring(&file, len, scratch)?;
-        let read = lower::read(&above, 0, len, scratch);
+        scratch.landed(Want::Data);
+        let read = lower::read(&above, 0, len, &mut scratch.buffer);
         // Also when reading through the mount failed: what nobody asked for must not stay twice.
         brought.drop_from(&file);
         read?;
+        unmark(&above, len);
         mounted::refresh(&above)?;
         Ok(outcome(brought.bytes, facts))
+    }
+}
+
+/// Our reading is not the use that it is for: a page that is used once more shall look used once.
+fn unmark(file: &OwnedFd, len: u64) {
+    if let Err(error) = cold::unmark(file, len) {
+        log::debug!("pages look used more than they were: {error}");
     }
 }
 

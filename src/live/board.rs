@@ -125,6 +125,21 @@ impl Board {
         self.state.lock().workers -= 1;
     }
 
+    /// A job under way has brought so much to the source's memory: who waits for that goes on. They hold what the job needs
+    /// for the rest of its work, a page or a name of the mount.
+    pub(crate) fn land(&self, job: &Job, want: Want) {
+        let mut state = self.state.lock();
+        if state.stages.get(&job.id) != Some(&Stage::Flying) {
+            return;
+        }
+        state.landed.insert(job.id, want);
+        let awaited = state.awaited.contains_key(&job.id);
+        drop(state);
+        if awaited {
+            self.shard(job.file).notify_all();
+        }
+    }
+
     /// A job has ended. Returns how many were under way until now.
     pub(crate) fn finish(&self, job: &Job) -> usize {
         let mut state = self.state.lock();
@@ -145,6 +160,14 @@ impl Board {
         self.planned.load(Ordering::Relaxed) > 0 && self.state.lock().planned(file, want).is_some()
     }
 
+    /// Has a worker begun with the job that `want` would wait for?
+    pub(crate) fn is_flying(&self, file: FileId, want: Want) -> bool {
+        let flying = |state: &State| {
+            state.planned(file, want).and_then(|id| state.stages.get(&id)) == Some(&Stage::Flying)
+        };
+        self.planned.load(Ordering::Relaxed) > 0 && flying(&self.state.lock())
+    }
+
     /// Waits until the planned job for `file` has ended, at most `patience`. With `hasten` a job that has
     /// not begun is the next to begin. Never to be called with a lock held.
     pub(crate) fn join(&self, file: FileId, want: Want, hasten: bool, patience: Duration) -> Joined {
@@ -159,15 +182,15 @@ impl Board {
             state.hasten(id);
         }
         *state.awaited.entry(id).or_default() += 1;
-        let joined = self.wait_for_end(&mut state, id, file, Instant::now() + patience);
+        let joined = self.wait_for(&mut state, (id, want), file, Instant::now() + patience);
         state.leave(id);
         joined
     }
 
-    fn wait_for_end(
+    fn wait_for(
         &self,
         state: &mut MutexGuard<'_, State>,
-        id: JobId,
+        (id, want): (JobId, Want),
         file: FileId,
         deadline: Instant,
     ) -> Joined {
@@ -175,11 +198,11 @@ impl Board {
             if state.closed {
                 return Joined::NotPlanned;
             }
-            if !state.stages.contains_key(&id) {
+            if state.has_brought(id, want) {
                 return Joined::Arrived;
             }
             if self.shard(file).wait_until(state, deadline).timed_out() {
-                let over = !state.stages.contains_key(&id);
+                let over = state.has_brought(id, want);
                 return if over { Joined::Arrived } else { Joined::TimedOut };
             }
         }

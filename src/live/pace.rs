@@ -40,6 +40,8 @@ pub enum Ways {
     One,
     /// Requests are served side by side.
     Many,
+    /// It answers so fast that few requests at once are best (see `worth`).
+    Fast,
 }
 
 /// The measuring.
@@ -81,7 +83,7 @@ impl Pace {
     pub(crate) fn width(&self) -> usize {
         match self.verdict {
             Ways::Unknown | Ways::One => ONE_HEAD,
-            Ways::Many => MANY_WAYS,
+            Ways::Many | Ways::Fast => MANY_WAYS,
         }
     }
 

@@ -156,7 +156,8 @@ impl Mirror {
                 let found = self.join(who, &inode, Want::Data);
                 let file = self.file(&inode, handle, purpose, how)?;
                 self.note(who, &inode, span, found);
-                let _turn = (found == Residency::Miss && !own).then(|| self.live.foreground(size as u64));
+                let _turn = (found == Residency::Miss && !own)
+                    .then(|| self.live.foreground(size as u64, offset == 0));
                 read_all(&file, offset, size)
             }
         }

@@ -37,6 +37,7 @@ impl Planner {
         while batch.wanted.len() < self.window.files {
             let Some(next) = self.next_prediction(group, foresight) else { break };
             let wanted = self.consider(next, group, since, &batch);
+            let wanted = self.compare(wanted, group);
             let full = batch.bytes > 0 && batch.bytes + wanted.reserve > self.window.bytes;
             if full || batch.bytes + wanted.reserve > room {
                 break;

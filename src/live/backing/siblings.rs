@@ -7,9 +7,11 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use rustix::io::Errno;
 
-use super::lower::{self, Found};
+use super::lower;
+use super::permit::{Deed, find};
 use super::{DirBacking, Scratch, mounted};
 use crate::engine::{Job, Outcome};
+use crate::live::board::Want;
 use crate::live::listings::{Listed, by_inode};
 use crate::walk::{stretch, window};
 
@@ -17,18 +19,19 @@ impl DirBacking {
     /// Of a directory: its entries and the first of their inodes, known to the source and to the mount. Of another
     /// file: the inodes of its window of siblings, known to the source; the rest is a matter of microseconds.
     pub(super) fn siblings(&self, job: &Job, path: &[u8], scratch: &mut Scratch) -> Result<Outcome, Errno> {
-        let found = Found::at(&self.source, path)?;
+        let found = find(&self.source, path, Deed::Look, scratch.user())?;
         let facts = found.facts(0);
         if facts.directory {
             let listed = lower::entries(found.open()?)?;
             look_at(found.handle(), &listed, None, job.bytes);
             self.tell(job.file, &listed, scratch);
+            scratch.landed(Want::Attributes);
             if let Some(mount) = self.berth.borrow() {
                 mounted::know(&mount, path, true)?;
             }
         } else {
             let (parent, name) = split(path);
-            let parent = Found::at(&self.source, parent)?;
+            let parent = find(&self.source, parent, Deed::Look, scratch.user())?;
             look_at(parent.handle(), &lower::entries(parent.open()?)?, Some(name), job.bytes);
         }
         Ok(Outcome::Warmed { bytes: 0, facts })

@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub(crate) stages: HashMap<JobId, Stage>,
     /// What a request can wait for.
     pub(crate) planned: HashMap<(FileId, Want), JobId>,
+    /// What jobs under way have brought so far.
+    pub(crate) landed: HashMap<JobId, Want>,
     /// Requests that wait for a job.
     pub(crate) awaited: HashMap<JobId, usize>,
     /// Jobs begun so far.
@@ -51,6 +53,7 @@ impl State {
             look: VecDeque::new(),
             stages: HashMap::new(),
             planned: HashMap::new(),
+            landed: HashMap::new(),
             awaited: HashMap::new(),
             begun: 0,
             flying: 0,
@@ -126,6 +129,12 @@ impl State {
         of(want).or_else(|| if want == Want::Attributes { of(Want::Data) } else { None })
     }
 
+    /// Is there nothing to wait for any more? Bytes come after the name.
+    pub(crate) fn has_brought(&self, id: JobId, want: Want) -> bool {
+        let landed = self.landed.get(&id);
+        !self.stages.contains_key(&id) || landed == Some(&want) || landed == Some(&Want::Data)
+    }
+
     fn is_waiting(&self, id: JobId) -> bool {
         matches!(self.stages.get(&id), Some(Stage::Waiting(_)))
     }
@@ -143,6 +152,7 @@ impl State {
 
     pub(crate) fn finish(&mut self, job: &Job) {
         self.stages.remove(&job.id);
+        self.landed.remove(&job.id);
         self.flying -= 1;
         self.looking -= usize::from(job.target == Target::Facts);
         self.forget_plan(job);

@@ -132,3 +132,25 @@ fn a_worker_that_waits_is_woken_by_work() {
     board.post(&[data(2)]);
     assert_eq!(worker.join().unwrap(), Some(JobId(2)));
 }
+
+#[test]
+fn who_waits_goes_on_when_what_is_wanted_has_come_though_the_job_goes_on() {
+    let board = Arc::new(board(1, &[data(1)]));
+    take(&board);
+    let name = |patience| board.join(FileId(1), Want::Attributes, false, patience);
+    let waits = joiner(&board, 1, false, LONG);
+    assert_eq!(name(Duration::ZERO), Joined::TimedOut);
+    board.land(&data(1), Want::Attributes);
+    assert_eq!(name(LONG), Joined::Arrived, "the name is there");
+    assert_eq!(
+        board.join(FileId(1), Want::Data, false, Duration::ZERO),
+        Joined::TimedOut,
+        "the bytes are not"
+    );
+    board.land(&data(1), Want::Data);
+    assert_eq!(waits.join().unwrap(), Joined::Arrived);
+    assert_eq!(board.load(), (0, 1), "the job goes on");
+    board.finish(&data(1));
+    assert_eq!(board.load(), (0, 0));
+    assert!(board.state.lock().landed.is_empty());
+}
