@@ -119,6 +119,8 @@ pub struct Config {
     pub model_size: u64,
     /// Most bytes warmed and not yet used; `None` leaves it to the daemon (a quarter of what is available).
     pub budget: Option<u64>,
+    /// Most bytes a second to fetch ahead; `None` is no limit.
+    pub rate: Option<u64>,
     /// Fetch files ahead; without, only learn.
     pub prefetch: bool,
     /// How long an open whose file is being fetched may wait for the fetch.
@@ -184,6 +186,7 @@ impl Config {
             seed: None,
             model_size: option::MODEL_SIZE,
             budget: None,
+            rate: None,
             prefetch: true,
             join_wait: option::JOIN_WAIT,
             inode_window: InodeWindow::Auto,

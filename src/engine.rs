@@ -121,6 +121,27 @@ impl Engine {
         self.streams.get(stream).is_some()
     }
 
+    /// The group that a stream belongs to.
+    pub fn group(&self, stream: StreamId) -> Option<GroupId> {
+        self.streams.get(stream).map(|stream| stream.group)
+    }
+
+    /// Files that one-pass walks have left behind, when there is room for `room` bytes of what one of them goes through: they
+    /// need not stay in memory. Each is told once; whether they are let go makes no difference here.
+    pub fn left_behind(&mut self, room: u64, out: &mut Vec<FileId>) {
+        self.planner.left_behind(room, out);
+    }
+
+    /// Is the group not over yet?
+    pub fn knows_group(&self, group: GroupId) -> bool {
+        self.streams.knows_group(group)
+    }
+
+    /// The group that a job under way was asked for; `None` of one that only looks.
+    pub fn group_of_job(&self, job: JobId) -> Option<GroupId> {
+        self.planner.group_of(job)
+    }
+
     /// An access. Those of unknown streams are counted, no more.
     pub fn observe(&mut self, event: &AccessEvent, effects: &mut Vec<Effect>) {
         self.events += 1;
@@ -313,6 +334,9 @@ impl Engine {
         if let Some(kind) = kind {
             self.walk(event, kind, group);
         }
+        if op == Op::Open {
+            self.planner.passes(group, file);
+        }
         let ours = if op == Op::Lookup {
             // Of a directory that was looked up the entries are not in memory yet.
             if !self.walks.is_directory(file) {
@@ -327,6 +351,9 @@ impl Engine {
         }
         if let Some(course) = course {
             self.steer(group, course, effects);
+        }
+        if residency == Residency::Miss && matches!(op, Op::Read(span) if span.offset == 0) {
+            self.planner.gone_again(file);
         }
         if matches!(residency, Residency::Partial | Residency::Miss) {
             self.missed(group, file);

@@ -14,6 +14,7 @@
 
 mod attachment;
 mod backing;
+mod behind;
 pub(crate) mod board;
 pub mod control;
 pub(crate) mod crew;
@@ -27,13 +28,17 @@ mod keeper;
 mod listings;
 mod opens;
 pub(crate) mod pace;
+mod pressure;
 mod processes;
+mod rate;
 mod settings;
 mod tape;
 mod tidy;
 mod tuning;
+mod users;
 pub(crate) mod verdicts;
 mod watch;
+pub(crate) mod worth;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,6 +55,7 @@ use crate::engine::{Engine, Job, Outcome, Snapshot};
 use crate::id::{FileId, ProgramId};
 use crate::names::{Names, Programs};
 use crate::stats::Counters;
+use crate::sys::cgroup::Groups;
 use crate::trace::Start;
 use attachment::Berth;
 use backing::{Backing, DirBacking, Scratch};
@@ -58,6 +64,7 @@ use desk::{Desk, Input};
 use driver::Driver;
 use follow::Follower;
 use keeper::Keeper;
+use pressure::Pressure;
 use processes::Processes;
 use tape::{Synced, Tape};
 
@@ -93,11 +100,14 @@ pub struct Live {
 /// A foreground request at the source: counted until this is dropped.
 pub struct Turn {
     crew: Arc<Crew>,
+    beginning: bool,
+    start: Instant,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         self.crew.foreground().fetch_sub(1, Ordering::Relaxed);
+        self.crew.waited(self.beginning, self.start.elapsed());
     }
 }
 
@@ -118,7 +128,7 @@ impl Default for Live {
         }
         let (names, counters) = (Arc::default(), Arc::default());
         let backing = |_: &Arc<Berth>| Box::new(Nowhere) as Box<dyn Backing>;
-        let (live, _) = Live::assemble(names, counters, None, Duration::ZERO, backing);
+        let (live, _) = Live::assemble(names, counters, None, (Duration::ZERO, None), backing);
         live.desk.turn_off();
         live
     }
@@ -142,8 +152,8 @@ impl Live {
         config: LiveConfig,
         backing: impl FnOnce(&Arc<Berth>) -> Box<dyn Backing>,
     ) -> io::Result<Arc<Live>> {
-        let LiveConfig { names, counters, model, join_wait, memory, .. } = config;
-        let (live, inputs) = Live::assemble(names, counters, model, join_wait, backing);
+        let LiveConfig { names, counters, model, join_wait, rate, memory, .. } = config;
+        let (live, inputs) = Live::assemble(names, counters, model, (join_wait, rate), backing);
         if config.inode_window != InodeWindow::Off {
             live.desk.follow_walks();
         }
@@ -163,6 +173,9 @@ impl Live {
             tape: live.tape.clone(),
             save: live.keeper.path().map(|_| (config.save_interval, live.saver())),
             inode_window: config.inode_window,
+            pressure: Pressure::new(config.budget, config.settings.budget),
+            groups: Groups::default(),
+            behind: Default::default(),
             rounds: Default::default(),
         };
         let thread = std::thread::Builder::new().name("engine".into()).spawn(move || driver.run(&inputs))?;
@@ -174,7 +187,7 @@ impl Live {
         names: Arc<Mutex<Names>>,
         counters: Arc<Counters>,
         model: Option<PathBuf>,
-        join_wait: Duration,
+        (join_wait, rate): (Duration, Option<u64>),
         backing: impl FnOnce(&Arc<Berth>) -> Box<dyn Backing>,
     ) -> (Live, crossbeam_channel::Receiver<Input>) {
         let programs = Arc::new(Mutex::new(Programs::new()));
@@ -184,7 +197,7 @@ impl Live {
         let intern = move |path: &[u8]| interner.lock().intern(&String::from_utf8_lossy(path));
         let (desk, inputs) = Desk::new(Processes::new(Box::new(intern)), counters);
         let (desk, berth) = (Arc::new(desk), Arc::new(Berth::default()));
-        let crew = Arc::new(Crew::new(backing(&berth), desk.clone(), join_wait));
+        let crew = Arc::new(Crew::new(backing(&berth), desk.clone(), join_wait, rate));
         let (tree, opens, engine) = Default::default();
         (Live { desk, crew, keeper, names, programs, tape, berth, tree, opens, engine }, inputs)
     }
@@ -241,10 +254,11 @@ impl Live {
         self.crew.join(file, want)
     }
 
-    /// Counts a foreground request at the source for as long as the result lives. For pool threads.
-    pub fn foreground(&self) -> Turn {
+    /// Counts and times a foreground request at the source for as long as the
+    /// result lives; `beginning`: it asks for the first bytes of a file. For pool threads.
+    pub fn foreground(&self, beginning: bool) -> Turn {
         self.crew.foreground().fetch_add(1, Ordering::Relaxed);
-        Turn { crew: self.crew.clone() }
+        Turn { crew: self.crew.clone(), beginning, start: Instant::now() }
     }
 
     /// From now on workers bring files into the mount's own cache too.

@@ -20,6 +20,8 @@ use crate::predict::{Course, Prediction};
 
 mod account;
 mod batch;
+mod behind;
+mod control;
 mod facts;
 mod fate;
 mod gate;
@@ -27,10 +29,12 @@ mod inquiry;
 mod ledger;
 mod marks;
 mod parts;
+mod shortage;
 mod window;
 mod work;
 
 pub use account::{Account, Standing};
+use behind::Behind;
 pub use facts::FactTable;
 pub use fate::Fate;
 use gate::Gate;
@@ -78,6 +82,11 @@ struct Group {
     since: Moment,
     /// Pulled from the predictor, not asked for yet.
     ahead: VecDeque<Prediction>,
+    /// Something was in time for it.
+    helped: bool,
+    /// Files held back to compare with.
+    held_back: u32,
+    behind: Behind,
 }
 
 impl Planner {
@@ -162,6 +171,9 @@ impl Planner {
         let Some(plan) = self.groups.get_mut(&group) else { return };
         if ours {
             plan.gate.helped();
+            if !std::mem::replace(&mut plan.helped, true) {
+                self.ledger.helped_a_run();
+            }
         } else if plan.gate.open() {
             self.disarm(group, effects);
         }
@@ -279,6 +291,11 @@ impl Planner {
         self.ledger.give_up();
     }
 
+    /// The group that a job under way was asked for; `None` of one that only looks.
+    pub fn group_of(&self, job: JobId) -> Option<GroupId> {
+        self.ledger.group_of(job)
+    }
+
     /// What became of prefetching.
     pub fn fate(&self) -> Fate {
         self.ledger.fate()
@@ -314,7 +331,15 @@ impl Planner {
         self.groups.entry(group).or_insert_with(|| {
             // A new moment: what was used just before is not the group's own doing.
             *now = now.wrapping_add(1);
-            Group { gate: Gate::closed(), course: Course::NONE, since: *now, ahead: VecDeque::new() }
+            Group {
+                gate: Gate::closed(),
+                course: Course::NONE,
+                since: *now,
+                ahead: VecDeque::new(),
+                helped: false,
+                held_back: 0,
+                behind: Behind::default(),
+            }
         })
     }
 

@@ -12,6 +12,7 @@ mod operation;
 mod own;
 mod prometheus;
 mod report;
+mod restraint;
 mod telling;
 mod verdict;
 
@@ -27,4 +28,5 @@ pub use report::{
     Choice, Events, Footprint, Memory, ModelFile, Opens, Prefetch, Program, Report, RequestTimes, Scans,
     Standing,
 };
+pub use restraint::{Dropped, Drops, Restraint, RestraintCounts, Savings};
 pub use verdict::Verdict;

@@ -142,6 +142,11 @@ impl Streams {
         ended
     }
 
+    /// Is the group not over yet?
+    pub fn knows_group(&self, group: GroupId) -> bool {
+        self.groups.contains_key(&group)
+    }
+
     /// How many streams live.
     pub fn len(&self) -> usize {
         self.streams.len()

@@ -6,6 +6,9 @@
 #![allow(unsafe_code)]
 
 pub mod cachestat;
+pub mod cgroup;
+pub mod cold;
+pub mod credentials;
 pub mod descriptor;
 pub mod fanotify;
 pub mod fiemap;

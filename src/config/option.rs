@@ -138,6 +138,12 @@ pub static OPTIONS: &[MountOption] = &[
         Kind::Bytes(LEAST_BUDGET..=MOST_BUDGET, |c, bytes| c.budget = Some(bytes)),
     ),
     option(
+        "rate",
+        "no limit",
+        "most bytes a second that are fetched ahead",
+        Kind::Bytes(LEAST_BUDGET..=MOST_BUDGET, |c, bytes| c.rate = Some(bytes)),
+    ),
+    option(
         "prefetch",
         "on",
         "fetch files ahead; off only learns, and can be changed while mounted",

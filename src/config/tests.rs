@@ -117,6 +117,7 @@ fn the_defaults_shown_are_the_defaults() {
             "seed",
             "model",
             "budget",
+            "rate",
             "context",
             "fscontext",
             "defcontext",

@@ -51,7 +51,10 @@ impl Engine {
             Step::Settled(at, job, outcome) => self.settle(at, job, outcome, effects),
             Step::Tick(at) => self.tick(at, effects),
             Step::Window(window) => self.set_window(window),
-            Step::Budget(budget) => self.set_budget(budget),
+            Step::Budget(budget) => {
+                self.set_budget(budget);
+                self.planner.fit(effects);
+            }
             Step::Forget(file) => self.forget(file, effects),
             Step::Listed(ref listing) => self.listed(listing, effects),
             Step::InodeWindow(window) => self.set_inode_window(window),

@@ -42,6 +42,8 @@ struct World {
     wasted: u64,
     log: Vec<Effect>,
     budget: u64,
+    /// Held when the budget was cut, and not to be withdrawn: it may only become less.
+    stuck: u64,
 }
 
 impl World {
@@ -61,6 +63,7 @@ impl World {
             wasted: 0,
             log: Vec::new(),
             budget: settings.budget,
+            stuck: 0,
         }
     }
 
@@ -96,7 +99,25 @@ impl World {
             }
             self.log.push(effect);
         }
+        self.stuck = self.stuck.min(self.held());
         self.check();
+    }
+
+    fn held(&self) -> u64 {
+        let fate = self.engine.snapshot().prefetch;
+        fate.in_flight_bytes + fate.unused_bytes
+    }
+
+    /// Memory is short, or not any more. What has not begun goes if it does not fit.
+    fn set_budget(&mut self, budget: u64) {
+        let mut effects = Vec::new();
+        self.engine.take(&Step::Budget(budget), &mut effects);
+        (self.budget, self.stuck) = (budget, self.held());
+        self.take(effects);
+        if self.held() > budget {
+            let idle = |job: &&Job| job.target == Target::Data && !self.begun.contains(&job.id);
+            assert_eq!(self.queue.values().find(idle), None, "it does not fit, and could be withdrawn");
+        }
     }
 
     /// The effects of one access concern one window: names before data, known places in order, then
@@ -132,7 +153,10 @@ impl World {
         let fate = self.engine.snapshot().prefetch;
         assert_eq!(fate.bytes, fate.used_bytes + fate.late_bytes + fate.wasted_bytes + fate.unused_bytes);
         assert_eq!(fate.files, fate.used_files + fate.late_files + fate.wasted_files + fate.unused_files);
-        assert!(fate.in_flight_bytes + fate.unused_bytes <= self.budget, "over budget: {fate:?}");
+        assert!(
+            fate.in_flight_bytes + fate.unused_bytes <= self.budget.max(self.stuck),
+            "over budget: {fate:?}"
+        );
         let data = self.queue.values().filter(|job| job.target == Target::Data).count() as u64;
         assert!(fate.in_flight_bytes <= data * (64 << 10));
         assert!(data > 0 || fate.in_flight_bytes == 0);

@@ -10,6 +10,7 @@
 
 mod lower;
 mod mounted;
+mod permit;
 mod siblings;
 
 use std::os::fd::OwnedFd;
@@ -24,17 +25,24 @@ use super::attachment::Berth;
 use super::board::Want;
 use super::listings::{self, Listed};
 use crate::engine::{Facts, Job, Outcome, Target};
-use crate::event::Listing;
+use crate::event::{Listing, Span};
 use crate::id::FileId;
 use crate::names::Names;
-use crate::sys::fiemap;
+use crate::sys::credentials::Credentials;
+use crate::sys::{cold, fiemap};
 use lower::Found;
+use permit::{Deed, find};
 
 /// Does jobs. Called from many threads at once; may block.
 pub(crate) trait Backing: Send + Sync {
     /// Does one job. `scratch` is the worker's own, kept from job to job. `landed` is called when the name, and when
     /// the content, is in memory below the mount, and before anything is done for it through the mount.
     fn warm(&self, job: &Job, scratch: &mut Scratch, landed: &dyn Fn(Want)) -> Outcome;
+
+    /// Lets go of a file's clean pages, in the mount and in the source. How many bytes that were; 0 also when it has gone.
+    fn release(&self, _file: FileId) -> u64 {
+        0
+    }
 }
 
 /// What a worker has for itself.
@@ -45,6 +53,16 @@ pub(crate) struct Scratch {
     pub(crate) fetching: Duration,
     /// What directories contained that were read for the last job.
     pub(crate) listed: Vec<Listing>,
+    /// Whom the next job is for; `None` is somebody with our own rights.
+    pub(crate) user: Option<Arc<Credentials>>,
+    /// Why the last job failed, if it did.
+    pub(crate) failure: Option<Errno>,
+}
+
+impl Scratch {
+    fn user(&self) -> Option<&Credentials> {
+        self.user.as_deref()
+    }
 }
 
 /// The source directory, and the mount over it if that is to be warmed too.
@@ -58,7 +76,9 @@ pub(crate) struct DirBacking {
 
 impl Backing for DirBacking {
     fn warm(&self, job: &Job, scratch: &mut Scratch, landed: &dyn Fn(Want)) -> Outcome {
+        scratch.failure = None;
         let Some(path) = self.path(job) else {
+            scratch.failure = Some(Errno::NOENT);
             return Outcome::Failed;
         };
         let outcome = match job.target {
@@ -67,12 +87,36 @@ impl Backing for DirBacking {
             Target::Data => self.data(&path, job, scratch, landed),
             Target::Facts => self.facts(&path),
         };
-        // The file has gone, became something else, or may not be read: nobody needs to hear of it.
-        outcome.unwrap_or(Outcome::Failed)
+        // The file has gone, became something else, or may not be read: it is counted, and nobody else hears of it.
+        outcome.unwrap_or_else(|error| {
+            scratch.failure = Some(error);
+            match error {
+                // That this user may not says nothing of the file: for another it may be brought.
+                Errno::ACCESS | Errno::PERM if scratch.user.is_some() => Outcome::Withdrawn,
+                _ => Outcome::Failed,
+            }
+        })
+    }
+
+    fn release(&self, file: FileId) -> u64 {
+        self.drop_pages(file).unwrap_or(0)
     }
 }
 
 impl DirBacking {
+    fn drop_pages(&self, file: FileId) -> Result<u64, Errno> {
+        let path = self.names.lock().path(file).ok_or(Errno::NOENT)?;
+        let found = Found::at(&self.source, &path)?;
+        if found.kind() != FileType::RegularFile {
+            return Err(Errno::INVAL);
+        }
+        let mut released = lower::drop_all(&found.open()?, found.size());
+        if let Some(mount) = self.berth.borrow() {
+            released += lower::drop_all(&mounted::open(&mount, &path)?, found.size());
+        }
+        Ok(released)
+    }
+
     pub(crate) fn new(
         source: Arc<OwnedFd>,
         names: Arc<Mutex<Names>>,
@@ -103,7 +147,7 @@ impl DirBacking {
         scratch: &mut Scratch,
         landed: &dyn Fn(Want),
     ) -> Result<Outcome, Errno> {
-        let found = Found::at(&self.source, path)?;
+        let found = find(&self.source, path, Deed::Look, scratch.user())?;
         let facts = found.facts(0);
         if facts.directory {
             self.tell(file, &lower::entries(found.open()?)?, scratch);
@@ -133,7 +177,7 @@ impl DirBacking {
         landed: &dyn Fn(Want),
     ) -> Result<Outcome, Errno> {
         let mount = self.berth.borrow();
-        let found = Found::at(&self.source, path)?;
+        let found = find(&self.source, path, Deed::Read, scratch.user())?;
         if found.kind() != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
@@ -153,6 +197,7 @@ impl DirBacking {
         scratch.fetching = start.elapsed();
         landed(Want::Data);
         let Some(above) = above else {
+            spans.iter().for_each(|&span| unmark(&file, span));
             return Ok(outcome(brought.bytes, facts));
         };
         let read =
@@ -160,8 +205,16 @@ impl DirBacking {
         // Also when reading through the mount failed: what nobody asked for must not stay twice.
         brought.drop_from(&file);
         read?;
+        spans.iter().for_each(|&span| unmark(&above, span));
         mounted::refresh(&above)?;
         Ok(outcome(brought.bytes, facts))
+    }
+}
+
+/// Our reading is not the use that it is for: a page that is used once more shall look used once.
+fn unmark(file: &OwnedFd, span: Span) {
+    if let Err(error) = cold::unmark(file, span.offset, span.len) {
+        log::debug!("pages look used more than they were: {error}");
     }
 }
 

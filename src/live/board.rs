@@ -157,6 +157,15 @@ impl Board {
         self.planned.load(Ordering::Relaxed) > 0 && self.state.lock().planned(file, want).is_some()
     }
 
+    /// Has a worker begun with the job that `want` would wait for?
+    pub(crate) fn is_flying(&self, file: FileId, want: Want) -> bool {
+        let begun = |state: &State| {
+            let stage = state.planned(file, want).and_then(|id| state.stages.get(&id));
+            stage.is_some_and(|stage| !matches!(stage, Stage::Waiting(_)))
+        };
+        self.planned.load(Ordering::Relaxed) > 0 && begun(&self.state.lock())
+    }
+
     /// Waits until the planned job for `file` has ended, at most `patience`. With `hasten` a job that has
     /// not begun is the next to begin. Never to be called with a lock held.
     pub(crate) fn join(&self, file: FileId, want: Want, hasten: bool, patience: Duration) -> Joined {

@@ -4,6 +4,7 @@
 //! requests to our own mount are known as ours before the first one; a job that panics is a failed job
 //! and nothing more; every job taken is settled.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,8 +16,12 @@ use super::backing::{Backing, Scratch};
 use super::board::{Begun, Board, Joined, Want};
 use super::desk::{Desk, Input};
 use super::pace::{Pace, Ways};
+use super::rate::Rate;
+use super::worth::Worth;
 use crate::engine::{Job, Outcome, Window};
 use crate::id::{FileId, JobId};
+use crate::stats::Dropped;
+use crate::sys::credentials::Credentials;
 
 /// A worker's stack: its deepest call formats a path and makes a system call.
 const STACK: usize = 256 << 10;
@@ -26,6 +31,10 @@ const ONE_HEAD_WINDOW: Window = Window { files: 16_384, bytes: u64::MAX, names_f
 /// Many ways: in order of need, twice as many files as are under way at once.
 const MANY_WAYS_WINDOW: Window =
     Window { files: 2 * super::pace::MANY_WAYS, bytes: 32 << 20, names_first: false };
+/// Jobs at once where the source is fast: each needs a processor more than it needs the source.
+const FAST_WIDTH: usize = 3;
+/// In order of need, some milliseconds ahead.
+const FAST_WINDOW: Window = Window { files: 64, bytes: 8 << 20, names_first: false };
 
 /// The crew.
 pub(crate) struct Crew {
@@ -33,15 +42,26 @@ pub(crate) struct Crew {
     backing: Box<dyn Backing>,
     desk: Arc<Desk>,
     pace: Mutex<Pace>,
+    worth: Mutex<Worth>,
+    /// Is the source so fast that only a few workers pay?
+    cheap: AtomicBool,
     /// On one head a job out of turn costs everybody more than it saves.
     hasten: AtomicBool,
     /// Requests that are at the source for somebody else than us.
     foreground: Arc<AtomicUsize>,
+    /// Whom jobs that have not begun are for.
+    users: Mutex<HashMap<JobId, Arc<Credentials>>>,
+    rate: Rate,
     pub(crate) panicked: AtomicU64,
 }
 
 impl Crew {
-    pub(crate) fn new(backing: Box<dyn Backing>, desk: Arc<Desk>, join_wait: Duration) -> Self {
+    pub(crate) fn new(
+        backing: Box<dyn Backing>,
+        desk: Arc<Desk>,
+        join_wait: Duration,
+        rate: Option<u64>,
+    ) -> Self {
         let pace = Pace::new();
         desk.tuning.set_join_wait(join_wait);
         Crew {
@@ -49,8 +69,12 @@ impl Crew {
             backing,
             desk,
             pace: Mutex::new(pace),
+            worth: Mutex::default(),
+            cheap: AtomicBool::new(false),
             hasten: AtomicBool::new(true),
             foreground: Arc::default(),
+            users: Mutex::default(),
+            rate: Rate::new(rate),
             panicked: AtomicU64::new(0),
         }
     }
@@ -64,8 +88,21 @@ impl Crew {
     }
 
     pub(crate) fn standing(&self) -> (Ways, usize) {
+        if self.is_cheap() {
+            return (Ways::Fast, FAST_WIDTH);
+        }
         let pace = self.pace.lock();
         (pace.ways(), pace.width())
+    }
+
+    fn is_cheap(&self) -> bool {
+        self.cheap.load(Ordering::Relaxed)
+    }
+
+    /// Jobs about to be put up are for these users: no more is brought for them than they might read themselves. A job that
+    /// was not spoken of is for somebody with our own rights.
+    pub(crate) fn are_for(&self, jobs: impl Iterator<Item = (JobId, Arc<Credentials>)>) {
+        self.users.lock().extend(jobs.filter(|(_, user)| !user.is_root()));
     }
 
     /// Puts jobs up, with workers for them.
@@ -75,11 +112,19 @@ impl Crew {
     }
 
     pub(crate) fn withdraw(&self, job: JobId) -> bool {
-        self.board.withdraw(job)
+        let withdrawn = self.board.withdraw(job);
+        if withdrawn {
+            self.users.lock().remove(&job);
+        }
+        withdrawn
     }
 
     /// A request waits for what is planned for its file.
     pub(crate) fn join(&self, file: FileId, want: Want) -> Joined {
+        if (self.is_cheap() || self.rate.is_limited()) && !self.board.is_flying(file, want) {
+            // It is read sooner than its turn comes.
+            return Joined::NotPlanned;
+        }
         let joined =
             self.board.join(file, want, self.hasten.load(Ordering::Relaxed), self.desk.tuning.join_wait());
         match joined {
@@ -93,6 +138,8 @@ impl Crew {
     /// No more jobs; whoever waits is released.
     pub(crate) fn close(&self) {
         self.board.close();
+        self.rate.close();
+        self.users.lock().clear();
     }
 
     fn hire(self: &Arc<Self>, count: usize) {
@@ -110,20 +157,23 @@ impl Crew {
         let id = self.desk.processes.enlist();
         let mut scratch = Scratch::default();
         while let Some(begun) = self.board.take() {
-            self.perform(begun, &mut scratch);
+            let bytes = self.perform(begun, &mut scratch);
+            self.rate.pay(bytes);
         }
         self.desk.processes.dismiss(id);
     }
 
-    fn perform(self: &Arc<Self>, begun: Begun, scratch: &mut Scratch) {
+    /// Does a job; bytes that came from the source.
+    fn perform(self: &Arc<Self>, begun: Begun, scratch: &mut Scratch) -> u64 {
         let job = begun.job;
         // When the engine thread is gone nobody is left to tell.
         self.desk.deliver(Input::Started(job.id));
+        scratch.user = self.users.lock().remove(&job.id);
         let outcome = self.attempt(&job, scratch);
         let took = std::mem::take(&mut scratch.fetching);
         let flying = self.board.finish(&job).max(begun.flying);
-        if matches!(outcome, Outcome::Failed) {
-            self.desk.counters.prefetch.failed.one();
+        if outcome == Outcome::Failed || scratch.failure.is_some() {
+            self.desk.counters.dropped(Dropped::because(scratch.failure.take()));
         }
         // Before the job's end, which may ask for what comes next.
         let listed = std::mem::take(&mut scratch.listed);
@@ -134,7 +184,20 @@ impl Crew {
         if let Outcome::Warmed { bytes, .. } = outcome {
             let at_once = flying + self.foreground.load(Ordering::Relaxed);
             self.measure(bytes, took, at_once);
+            return bytes;
         }
+        0
+    }
+
+    /// Lets go of a file's pages; how many bytes that were.
+    pub(super) fn release(&self, file: FileId) -> u64 {
+        catch_unwind(AssertUnwindSafe(|| self.backing.release(file))).unwrap_or(0)
+    }
+
+    /// A request of somebody else had to wait for the source.
+    pub(super) fn waited(self: &Arc<Self>, beginning: bool, took: Duration) {
+        self.desk.counters.restraint.waited(beginning, took);
+        self.weigh(beginning, took);
     }
 
     /// Does a job; one that panics has failed.
@@ -149,14 +212,25 @@ impl Crew {
             })
     }
 
-    fn measure(self: &Arc<Self>, bytes: u64, took: Duration, at_once: usize) {
-        let (width, ways) = {
-            let mut pace = self.pace.lock();
-            if !pace.record(bytes, took, at_once) {
-                return;
-            }
-            (pace.width(), pace.ways())
+    /// Finds out whether what somebody waited for was worth a crowd.
+    fn weigh(self: &Arc<Self>, beginning: bool, took: Duration) {
+        let cheap = {
+            let mut worth = self.worth.lock();
+            worth.waited(beginning, took);
+            worth.is_cheap()
         };
+        if self.cheap.swap(cheap, Ordering::Relaxed) != cheap {
+            let (_, width) = self.standing();
+            let missing = self.board.set_width(width);
+            self.hire(missing);
+        }
+    }
+
+    fn measure(self: &Arc<Self>, bytes: u64, took: Duration, at_once: usize) {
+        if !self.pace.lock().record(bytes, took, at_once) {
+            return;
+        }
+        let (ways, width) = self.standing();
         self.hasten.store(ways != Ways::One, Ordering::Relaxed);
         let missing = self.board.set_width(width);
         self.hire(missing);
@@ -169,5 +243,6 @@ pub(crate) fn window(ways: Ways) -> Window {
         Ways::Unknown => Window::default(),
         Ways::One => ONE_HEAD_WINDOW,
         Ways::Many => MANY_WAYS_WINDOW,
+        Ways::Fast => FAST_WINDOW,
     }
 }

@@ -13,11 +13,14 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use parking_lot::Mutex;
 
+use super::behind::Behind;
 use super::crew::{self, Crew};
 use super::desk::{Desk, Input};
 use super::pace::Ways;
+use super::pressure::{Pressure, Sight};
 use super::processes::Announcement;
 use super::tape::Tape;
+use super::users::Users;
 use super::verdicts::{Open, Verdicts};
 use crate::clock::Micros;
 use crate::config::InodeWindow;
@@ -25,6 +28,8 @@ use crate::engine::{Effect, Engine, Job, Outcome, Step, Target, Window};
 use crate::event::{AccessEvent, Op, Residency};
 use crate::id::{JobId, ProgramId, StreamId};
 use crate::names::Programs;
+use crate::sys::cgroup::Groups;
+use crate::sys::memory;
 
 /// Between two looks at opens that wait for their judgement, while there is anything to look at.
 const BEAT: Duration = Duration::from_millis(100);
@@ -52,6 +57,10 @@ pub(crate) struct Driver {
     /// Called, with what was learned since, when the model is due to be saved. Must not block.
     pub(crate) save: Option<(Duration, Box<dyn FnMut() + Send>)>,
     pub(crate) inode_window: InodeWindow,
+    pub(crate) pressure: Pressure,
+    /// The control groups we are in.
+    pub(crate) groups: Groups,
+    pub(crate) behind: Behind,
     pub(crate) rounds: Rounds,
 }
 
@@ -64,6 +73,7 @@ pub(crate) struct Rounds {
     /// Questions about files: they can wait for the next beat, and wake one worker then instead of one each.
     questions: Vec<Job>,
     announcements: Vec<Announcement>,
+    users: Users,
     streams: HashMap<StreamId, Program>,
     last_input: Micros,
     last_tick: Micros,
@@ -159,6 +169,10 @@ impl Driver {
                 Announcement::Begin(stream, origin) => {
                     self.tell(Step::Begin(stream, origin));
                     self.runs(stream, origin.program);
+                    self.rounds.users.is(stream, self.desk.processes.user(stream));
+                }
+                Announcement::User(stream) => {
+                    self.rounds.users.is(stream, self.desk.processes.user(stream));
                 }
                 Announcement::Exec(stream, program) => {
                     self.tell(Step::Exec(stream, program));
@@ -167,6 +181,7 @@ impl Driver {
                 Announcement::End(stream) => {
                     self.tell(Step::End(stream));
                     self.rounds.streams.remove(&stream);
+                    self.rounds.users.end(stream);
                 }
             }
         }
@@ -192,6 +207,9 @@ impl Driver {
         {
             // The engine had forgotten it for being idle.
             self.tell(Step::Begin(stream, origin));
+        }
+        if let Some(group) = self.engine.group(stream) {
+            self.rounds.users.access(stream, group);
         }
         match op {
             Op::Open if residency == Residency::Unknown => self.rounds.verdicts.opened(at, stream, file),
@@ -248,6 +266,8 @@ impl Driver {
 
     fn post(&mut self) {
         if !self.rounds.posts.is_empty() {
+            let whose = |job: &Job| Some((job.id, self.rounds.users.of(self.engine.group_of_job(job.id)?)));
+            self.crew.are_for(self.rounds.posts.iter().filter_map(whose));
             self.crew.post(&self.rounds.posts);
             self.rounds.posts.clear();
         }
@@ -260,16 +280,19 @@ impl Driver {
             self.rounds.last_questions = now;
             self.rounds.posts.append(&mut self.rounds.questions);
             self.post();
+            self.leave_behind(now);
         }
         self.judge(now);
         self.tune();
         if now.since(self.rounds.last_tick) >= TICK {
             self.rounds.last_tick = now;
             self.desk.processes.sweep();
+            self.rounds.users.sweep(|group| self.engine.knows_group(group));
             self.hear_announcements();
             self.tell(Step::Tick(now));
             self.carry_out(now);
             super::figures::publish(&self.engine, &self.desk.counters);
+            self.mind_memory(now);
         }
         if self.save_due(now) == Some(Duration::ZERO) {
             self.rounds.last_save = now;
@@ -291,7 +314,30 @@ impl Driver {
             self.tell(Step::Window(if paused { Window { files: 0, ..window } } else { window }));
         }
         if let Some(budget) = self.desk.tuning.new_budget() {
+            self.pressure.ask(Some(budget), budget);
             self.tell(Step::Budget(budget));
+        }
+    }
+
+    /// While memory is full, what walks leave behind does not stay in it.
+    fn leave_behind(&mut self, now: Micros) {
+        if self.engine.armed() && self.pressure.see(memory::now(&mut self.groups)) {
+            self.mind_memory(now);
+        }
+        let Some(room) = self.pressure.room() else { return };
+        let mut files = Vec::new();
+        self.engine.left_behind(room, &mut files);
+        self.behind.leave(&files, &self.crew, &self.desk);
+    }
+
+    /// Adapts the budget to the memory there is.
+    fn mind_memory(&mut self, now: Micros) {
+        let evicted = self.desk.counters.restraint.evicted_files.get();
+        let sight = Sight { memory: memory::now(&mut self.groups), stalls: memory::stalls(), evicted };
+        if let Some((budget, cut)) = self.pressure.look(sight) {
+            self.desk.counters.restraint.cuts.add(cut.into());
+            self.tell(Step::Budget(budget));
+            self.carry_out(now);
         }
     }
 
@@ -346,12 +392,15 @@ mod tests {
                 scope: Scope::Job,
                 budget: 1 << 20,
             }),
-            crew: Arc::new(Crew::new(Box::new(Nowhere), desk.clone(), Duration::ZERO)),
+            crew: Arc::new(Crew::new(Box::new(Nowhere), desk.clone(), Duration::ZERO, None)),
             desk,
             programs: Arc::default(),
             tape: Arc::new(Tape::new(Arc::default(), Arc::default())),
             save: save.map(|interval| (interval, Box::new(|| {}) as Box<dyn FnMut() + Send>)),
             inode_window: InodeWindow::Off,
+            pressure: Pressure::new(Some(1 << 20), 1 << 20),
+            groups: Groups::default(),
+            behind: Behind::default(),
             rounds: Rounds::default(),
         };
         (driver, inputs)

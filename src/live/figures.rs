@@ -46,6 +46,10 @@ pub(crate) fn publish(engine: &Engine, counters: &Counters) {
     to.files_late.set(fate.late_files);
     to.files_wasted.set(fate.wasted_files);
     to.files_waiting.set(fate.unused_files);
+    let to = &counters.restraint;
+    to.held_back.set(fate.held_back_files);
+    to.runs.set(fate.runs);
+    to.evicted_files.set(fate.evicted_files);
 }
 
 impl Live {

@@ -59,6 +59,8 @@ pub enum Ways {
     One,
     /// Requests are served side by side.
     Many,
+    /// It answers so fast that few requests at once are best (see `worth`).
+    Fast,
 }
 
 /// Which question is being asked.
@@ -112,7 +114,7 @@ impl Pace {
         match (self.phase, self.verdict) {
             (Phase::Deep, _) => DEEP.width,
             (Phase::Shallow, _) => SHALLOW.width,
-            (Phase::Rest, Ways::Many) => MANY_WAYS,
+            (Phase::Rest, Ways::Many | Ways::Fast) => MANY_WAYS,
             (Phase::Rest, Ways::Unknown | Ways::One) => ONE_HEAD,
         }
     }
@@ -154,7 +156,7 @@ impl Pace {
         let growth = self.deep.growth_since(&self.shallow);
         // Not to and fro at the line.
         let line = match self.verdict {
-            Ways::Unknown => LINE,
+            Ways::Unknown | Ways::Fast => LINE,
             Ways::One => LINE - DOUBT,
             Ways::Many => LINE + DOUBT,
         };

@@ -8,6 +8,7 @@
 mod lives;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::{Mutex, RwLock};
@@ -15,9 +16,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::event::Origin;
 use crate::id::{GroupId, ProgramId, SessionId, StreamId};
+use crate::sys::credentials::Credentials;
 use crate::sys::proc::{self, Stat};
 pub(crate) use lives::Announcement;
-use lives::{Life, Lives};
+use lives::{Life, Lives, Runs};
 
 /// The stream of everybody whom we cannot see: number 0, which other process-number namespaces and
 /// the kernel's own write-back have.
@@ -165,6 +167,13 @@ impl Processes {
         lives.by_process.values().find(|life| life.stream == stream).map(|life| life.origin)
     }
 
+    /// For whom a living stream acts; whom nobody can see has no more rights than everybody has.
+    pub(crate) fn user(&self, stream: StreamId) -> Arc<Credentials> {
+        let lives = self.lives.lock();
+        let life = lives.by_process.values().find(|life| life.stream == stream);
+        life.map_or_else(|| Arc::new(Credentials::NOBODY), |life| life.user.clone())
+    }
+
     /// All living streams and where they come from, parents before their children.
     pub(crate) fn origins(&self) -> Vec<(StreamId, Origin)> {
         let lives = self.lives.lock();
@@ -213,12 +222,13 @@ impl Processes {
 
     /// The stream of a process, begun with its ancestors if it is new.
     fn life(&self, process: u32, stat: &Stat, ancestors: u32) -> StreamId {
-        let program = self.program(process, stat);
-        let known = self.lives.lock().refresh(process, stat.start, program);
+        let user = Credentials::of(process).unwrap_or(Credentials::NOBODY);
+        let runs = Runs { program: self.program(process, stat), user };
+        let known = self.lives.lock().refresh(process, stat.start, &runs);
         known.unwrap_or_else(|| {
             let parent = self.parent(stat, ancestors);
             let leader = self.leader_start(process, stat);
-            self.lives.lock().add(process, stat, leader, parent, program)
+            self.lives.lock().add(process, stat, leader, parent, &runs)
         })
     }
 
@@ -264,7 +274,8 @@ impl Processes {
         let (group, session) = (lives.new_group(), lives.outside.session);
         let origin = Origin { parent: None, program: unknown, group, session };
         let stream = lives.begin(origin);
-        lives.by_process.insert(process, Life { stream, start: 0, origin });
+        let user = Arc::new(Credentials::NOBODY);
+        lives.by_process.insert(process, Life { stream, start: 0, origin, user });
         stream
     }
 }

@@ -30,6 +30,10 @@ pub struct LiveConfig {
     pub inode_window: InodeWindow,
     /// Predictor and budget.
     pub settings: Settings,
+    /// The budget that was asked for; `None` is a quarter of the memory that is available at each moment.
+    pub budget: Option<u64>,
+    /// Most bytes a second to fetch ahead; `None` is no limit.
+    pub rate: Option<u64>,
     /// How long a request may wait for a job that brings what it wants.
     pub join_wait: Duration,
     /// Time between two saves of the model, while anything is learned.

@@ -72,6 +72,8 @@ fn config(model: Option<PathBuf>) -> LiveConfig {
         names: Arc::default(),
         model,
         settings: Settings { predictor: PredictorChoice::Match, scope: Scope::Job, budget: 1 << 30 },
+        budget: Some(1 << 30),
+        rate: None,
         join_wait: LONG,
         save_interval: Duration::from_secs(300),
         inode_window: InodeWindow::Off,
@@ -304,7 +306,7 @@ fn a_driver_without_an_engine_is_harmless() {
     assert_eq!(live.snapshot(), None);
     assert!(live.detach(Instant::now()));
     assert!(live.watch_opens(Path::new("/")).is_err());
-    drop(live.foreground());
+    drop(live.foreground(false));
     live.stop().unwrap();
 }
 

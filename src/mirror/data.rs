@@ -156,7 +156,7 @@ impl Mirror {
                 let found = self.join(who, &inode, Want::Data);
                 let file = self.file(&inode, handle, purpose, how)?;
                 self.note(who, &inode, span, found);
-                let _turn = (found == Residency::Miss && !own).then(|| self.live.foreground());
+                let _turn = (found == Residency::Miss && !own).then(|| self.live.foreground(offset == 0));
                 read_all(&file, offset, size)
             }
         }

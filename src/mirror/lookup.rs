@@ -30,7 +30,8 @@ impl Mirror {
         let at = self.location(&dir, how)?;
         let cold = how == How::MayBlock && self.is_cold(&at, name);
         let joined = if cold { self.join_name(who, &dir, name) } else { Residency::Hit };
-        let turn = (joined == Residency::Miss && !self.live.is_own(who.tid)).then(|| self.live.foreground());
+        let turn =
+            (joined == Residency::Miss && !self.live.is_own(who.tid)).then(|| self.live.foreground(false));
         let fd = self.source.locate(&at, name, how)?;
         drop(turn);
         let entry = self.enter(&dir, name, &fd)?;

@@ -72,7 +72,7 @@ impl Mirror {
         let found = self.join(who, inode, Want::Data);
         self.note(who, inode, span, found);
         own.read(&wanted, |offset, len| {
-            let _turn = (!ours).then(|| self.live.foreground());
+            let _turn = (!ours).then(|| self.live.foreground(offset == 0));
             fill(file, offset, len)
         })
     }

@@ -87,7 +87,9 @@ impl Planner {
     /// Notes what became of files.
     pub(super) fn write_down(&mut self) {
         for (file, how) in self.ledger.verdicts() {
-            self.marks.of(file).last = match how {
+            let (mark, now) = (self.marks.of(file), self.now);
+            mark.decided = now;
+            mark.last = match how {
                 Use::InTime => Last::InTime,
                 Use::Late => Last::Late,
                 Use::Never => Last::Wasted,

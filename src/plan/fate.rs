@@ -31,6 +31,12 @@ pub struct Fate {
     pub unused_bytes: u64,
     /// Files of these.
     pub unused_files: u64,
+    /// Files that were foreseen and held back, to compare with (see `control`).
+    pub held_back_files: u64,
+    /// Groups for which something was in time.
+    pub runs: u64,
+    /// Files that had come and were gone again at their first use: memory was short. They count as wasted.
+    pub evicted_files: u64,
 }
 
 /// What became of something that came.
@@ -51,6 +57,16 @@ impl Fate {
         self.bytes += bytes;
         self.unused_files += 1;
         self.unused_bytes += bytes;
+    }
+
+    /// What was taken for in time had gone: its bytes, as far as they can be told, were wasted.
+    pub(super) fn recant(&mut self, bytes: u64) {
+        if self.used_files > 0 {
+            let bytes = bytes.min(self.used_bytes);
+            (self.used_bytes, self.wasted_bytes) = (self.used_bytes - bytes, self.wasted_bytes + bytes);
+            (self.used_files, self.wasted_files) = (self.used_files - 1, self.wasted_files + 1);
+            self.evicted_files += 1;
+        }
     }
 
     /// What waited waits no more.

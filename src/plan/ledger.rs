@@ -15,6 +15,7 @@ use crate::clock::Micros;
 use crate::id::{FileId, GroupId, IdMap, JobId};
 
 mod look;
+mod restraint;
 
 /// After so long, what came and was not used counts as wasted: the job it was for has moved on.
 const UNUSED_MAX: Duration = Duration::from_secs(600);

@@ -11,7 +11,7 @@ use crate::id::dense::reach;
 pub(super) type Moment = u32;
 
 /// Accesses nearer than this may belong to one and the same use of a file.
-const SAME_USE: Moment = 64;
+pub(super) const SAME_USE: Moment = 64;
 
 /// See the module's head.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +29,8 @@ pub(super) struct Mark {
     pub(super) absent: bool,
     /// What became of it the last time it was asked for.
     pub(super) last: Last,
+    /// When that was found out.
+    pub(super) decided: Moment,
 }
 
 /// What became of the last job for a file's data.

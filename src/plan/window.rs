@@ -15,7 +15,7 @@ use crate::predict::{Kind, Prediction};
 const UNKNOWN_SIZE: u64 = 64 << 10;
 /// The most that one job brings of a file. Whoever reads more of one streams it, and the kernel's own
 /// read-ahead keeps up with that.
-const FILE_BYTES_MAX: u64 = 32 << 20;
+pub(super) const FILE_BYTES_MAX: u64 = 32 << 20;
 /// Files up to this size are brought whole; of larger ones the parts that were used.
 const WHOLE_MAX: u64 = 8 << 20;
 /// Of a large file of which nothing was seen to be used: its header, and what read-ahead has asked for by the time
@@ -42,6 +42,7 @@ impl Planner {
         while batch.wanted.len() < self.window.files {
             let Some(next) = self.next_prediction(group, foresight) else { break };
             let wanted = self.consider(next, group, since, &batch);
+            let wanted = self.compare(wanted, group);
             let full = batch.bytes > 0 && batch.bytes + wanted.reserve > self.window.bytes;
             if full || batch.bytes + wanted.reserve > room {
                 break;

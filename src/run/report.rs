@@ -73,7 +73,9 @@ impl Reporter {
         // Also brings the prefetch counters up to date.
         let snapshot = self.live.snapshot().unwrap_or_default();
         let flights = self.live.flights(MOST_FLIGHTS);
-        Report { flights, ..self.counters.report(self.standing(&snapshot)) }
+        let mut report = Report { flights, ..self.counters.report(self.standing(&snapshot)) };
+        report.restraint.turned_down = self.turned_down(&snapshot, &report);
+        report
     }
 
     /// Keeps a point of the mount's life when one is due. To be called often.
@@ -148,6 +150,22 @@ impl Reporter {
         }
     }
 
+    /// Does it do less than it could?
+    fn turned_down(&self, snapshot: &Snapshot, report: &Report) -> Choice<bool> {
+        let cost = report.restraint.savings.cost_of_a_file();
+        let reason = match self.live.figures().ways {
+            _ if !report.standing.prefetching.active || report.opens.total == 0 => None,
+            Ways::Fast => Some(match cost {
+                Some(cost) => format!("the source is fast ({:.2} ms a file)", cost.as_secs_f64() * 1e3),
+                None => "the source is fast".into(),
+            }),
+            _ if snapshot.armed == 0 => Some("nobody waits for the source".into()),
+            _ if snapshot.followers == 0 => Some("what is used now was not used in this order before".into()),
+            _ => None,
+        };
+        Choice { active: reason.is_some(), reason: reason.unwrap_or_else(|| "it pays".into()) }
+    }
+
     fn prefetching(&self) -> Choice<bool> {
         let active = !self.live.is_off() && !self.live.is_paused() && self.config.predictor != "none";
         let reason = if self.config.predictor == "none" {
@@ -168,6 +186,7 @@ fn source_kind(ways: Ways) -> &'static str {
         Ways::Unknown => "unknown",
         Ways::One => "one head",
         Ways::Many => "many ways",
+        Ways::Fast => "fast",
     }
 }
 

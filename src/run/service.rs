@@ -111,6 +111,8 @@ impl Service {
             names: Arc::clone(&names),
             model,
             settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(&config) },
+            rate: config.rate,
+            budget: if config.own_cache { Some(own_cache::budget(&config)) } else { config.budget },
             memory: config.model_size,
             inode_window: config.inode_window,
             join_wait: config.join_wait,

@@ -1,6 +1,7 @@
 //! Everything that is counted while the mount runs.
 
 use super::report::{Events, Opens, Prefetch, Program, Report, RequestTimes, Standing};
+use super::restraint::{Dropped, RestraintCounts};
 use super::{Count, Latencies, Point};
 use crate::event::Residency;
 use parking_lot::Mutex;
@@ -21,6 +22,8 @@ pub struct Counters {
     pub opens: OpenCounts,
     /// What was fetched ahead, and what became of it.
     pub prefetch: PrefetchCounts,
+    /// How it was held back, and what it saved.
+    pub restraint: RestraintCounts,
     /// Names, attributes or data the kernel was told to forget because the source had changed.
     pub invalidations: Count,
     programs: Mutex<HashMap<Box<str>, Opens>>,
@@ -106,6 +109,17 @@ impl Counters {
         }
     }
 
+    /// A job was dropped.
+    pub fn dropped(&self, why: Dropped) {
+        self.prefetch.failed.one();
+        match why {
+            Dropped::Vanished => self.restraint.vanished.one(),
+            Dropped::Forbidden => self.restraint.forbidden.one(),
+            Dropped::Changed => self.restraint.changed.one(),
+            Dropped::Faulty => {}
+        }
+    }
+
     /// What has been counted until now, for a line of such points.
     pub fn point(&self, at_s: u64) -> Point {
         Point { at_s, opens: self.opens.totals(), prefetch: self.prefetch.totals() }
@@ -118,6 +132,7 @@ impl Counters {
             events: Events { seen: self.events.seen.get(), lost: self.events.lost.get() },
             opens: self.opens.totals(),
             prefetch: self.prefetch.totals(),
+            restraint: self.restraint.totals(self.prefetch.failed.get(), self.prefetch.files_in_time.get()),
             invalidations: self.invalidations.get(),
             programs: self.programs(),
             flights: Vec::new(),

@@ -56,6 +56,42 @@ pub fn prometheus(report: &Report) -> String {
         counter("joins_total", "Requests that waited for a fetch under way."),
         &by("outcome", &[("arrived", p.joined), ("timed_out", p.join_timeouts)]),
     );
+    let r = &report.restraint;
+    let seconds = |us: u64| vec![(String::new(), us as f64 / 1e6)];
+    family(
+        counter("saved_seconds_total", "Waiting saved, as far as it can be told."),
+        &seconds(r.savings.saved_us),
+    );
+    family(counter("waited_seconds_total", "Waiting for the source."), &seconds(r.savings.waited_us));
+    family(
+        counter("compared_files_total", "Files by whether they were fetched ahead in time."),
+        &by(
+            "fetched",
+            &[
+                ("in_time", r.savings.helped_files),
+                ("not", r.savings.unhelped_files),
+                ("held_back", r.savings.held_back_files),
+            ],
+        ),
+    );
+    family(counter("helped_runs_total", "Runs in which something was in time."), &one(r.savings.runs));
+    let d = &r.dropped;
+    family(
+        counter("prefetch_dropped_total", "Fetches dropped, by reason."),
+        &by(
+            "reason",
+            &[
+                ("vanished", d.vanished),
+                ("forbidden", d.forbidden),
+                ("changed", d.changed),
+                ("faulty", d.faulty),
+            ],
+        ),
+    );
+    family(gauge("turned_down", "1 while it does less than it could."), &one(r.turned_down.active.into()));
+    family(counter("budget_cuts_total", "Times memory was short."), &one(r.budget_cuts));
+    family(counter("evicted_files_total", "Files gone before their use."), &one(r.evicted_files));
+    family(counter("released_bytes_total", "Bytes let go behind walks."), &one(r.released_bytes));
     family(
         counter("invalidations_total", "Things the kernel was told to forget."),
         &one(report.invalidations),

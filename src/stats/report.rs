@@ -4,6 +4,7 @@
 //! must be readable by another, so whatever is missing takes its default.
 
 use super::own::OwnCacheReport;
+use super::restraint::Restraint;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,6 +21,8 @@ pub struct Report {
     pub opens: Opens,
     /// What was fetched ahead.
     pub prefetch: Prefetch,
+    /// What it saved, and how it was held back.
+    pub restraint: Restraint,
     /// What the kernel was told to forget because the source had changed.
     pub invalidations: u64,
     /// Opens by program, most opens first.
@@ -38,7 +41,7 @@ pub struct Standing {
     pub version: String,
     /// The directory mirrored.
     pub source: String,
-    /// How it serves requests, as far as measured: `one head`, `many ways`, or `unknown`.
+    /// How it serves requests, as far as measured: `one head`, `many ways`, `fast`, or `unknown`.
     pub source_kind: String,
     /// Where it is mounted.
     pub mountpoint: String,

@@ -2,6 +2,7 @@
 
 use super::Verdict;
 use super::report::{Opens, Prefetch, Program, Report, RequestTimes, Standing};
+use super::restraint::{Drops, Restraint};
 use crate::config::{show_bytes, show_duration};
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -95,7 +96,36 @@ fn prefetch(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         p.jobs,
         show_bytes(report.standing.memory.budget_bytes)
     )?;
-    fate(f, p)
+    fate(f, p)?;
+    restraint(f, &report.restraint)
+}
+
+fn restraint(f: &mut Formatter<'_>, restraint: &Restraint) -> fmt::Result {
+    let (s, d) = (&restraint.savings, &restraint.dropped);
+    writeln!(
+        f,
+        "\nTo compare: requests waited {:.1} s for {} files that were not fetched ahead; {} were held back for that.",
+        s.waited_us as f64 / 1e6,
+        s.unhelped_files,
+        s.held_back_files
+    )?;
+    if *d != Drops::default() {
+        writeln!(
+            f,
+            "Dropped: {} jobs whose file had gone, {} whose user may not read it, {} whose file was something else, {} by errors.",
+            d.vanished, d.forbidden, d.changed, d.faulty
+        )?;
+    }
+    if restraint.budget_cuts + restraint.evicted_files + restraint.released_bytes > 0 {
+        writeln!(
+            f,
+            "Memory was short: budget cut {} times, {} files gone before their use, {} let go behind walks.",
+            restraint.budget_cuts,
+            restraint.evicted_files,
+            show_bytes(restraint.released_bytes)
+        )?;
+    }
+    Ok(())
 }
 
 fn fate(f: &mut Formatter<'_>, p: &Prefetch) -> fmt::Result {

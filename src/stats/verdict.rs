@@ -1,6 +1,6 @@
 //! The four questions people have of a mount, answered from its report: is it on, what did it save, what did it cost, what is wrong.
 
-use super::report::Report;
+use super::report::{Choice, Report};
 use crate::config::show_bytes;
 
 /// Beyond one in so many, what fails or is lost is worth a word.
@@ -51,7 +51,13 @@ fn on(report: &Report) -> String {
     let standing = &report.standing;
     let path = &standing.path.active;
     match standing.prefetching.active {
-        true => format!("yes: it learns, and fetches ahead ({path} path, {} budget)", budget(report)),
+        true => {
+            let on = format!("yes: it learns, and fetches ahead ({path} path, {} budget)", budget(report));
+            match &report.restraint.turned_down {
+                Choice { active: true, reason } => format!("{on}; turned down at the moment: {reason}"),
+                _ => on,
+            }
+        }
         false => format!("no: nothing is fetched ahead, because {}", standing.prefetching.reason),
     }
 }
@@ -74,9 +80,13 @@ fn saved(report: &Report) -> String {
         p.files_in_time,
         show_bytes(p.used_bytes)
     );
-    match p.joined {
+    let files = match p.joined {
         0 => files,
         n => format!("{files}; {n} requests found theirs on the way"),
+    };
+    match report.restraint.savings.told() {
+        Some(time) => format!("{time}: {files}"),
+        None => files,
     }
 }
 
@@ -104,8 +114,11 @@ fn wrong(report: &Report) -> Vec<String> {
         let all = events.seen + events.lost;
         wrong.push(format!("{} of {all} accesses were lost on the way to the predictor", events.lost));
     }
-    if often(p.failed, p.jobs) {
-        wrong.push(format!("{} of {} fetches failed: files have gone, or may not be read", p.failed, p.jobs));
+    // What has gone or may not be read is nobody's fault.
+    let d = &report.restraint.dropped;
+    let faulty = p.failed.saturating_sub(d.vanished + d.forbidden + d.changed);
+    if often(faulty, p.jobs) {
+        wrong.push(format!("{faulty} of {} fetches failed: the source gives errors", p.jobs));
     }
     if often(p.join_timeouts, p.joined) {
         wrong.push(format!(

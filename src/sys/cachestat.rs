@@ -103,13 +103,13 @@ fn by_mincore(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<u64> {
 }
 
 /// A shared read-only mapping whose bytes are never touched.
-struct Map {
-    address: *mut libc::c_void,
-    len: usize,
+pub(super) struct Map {
+    pub(super) address: *mut libc::c_void,
+    pub(super) len: usize,
 }
 
 impl Map {
-    fn of(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<Map> {
+    pub(super) fn of(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<Map> {
         let len = usize::try_from(len).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
         // SAFETY: a new mapping at an address of the kernel's choice cannot overlap anything of
         // ours, and nothing ever reads through it (a file cut short would raise SIGBUS).

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 pub struct Mount {
     /// Major and minor number of its device: what `stat` gives for files on it.
     pub device: (u32, u32),
+    /// Which directory of its file system is mounted.
+    pub root: PathBuf,
     /// Where it is mounted.
     pub point: PathBuf,
     /// Type of file system, like `ext4` or `fuse.augurfs`.
@@ -87,6 +89,7 @@ fn line(line: &[u8]) -> Option<Mount> {
     let text = |field: &[u8]| String::from_utf8_lossy(&unescape(field)).into_owned();
     Some(Mount {
         device: device(fields.get(2)?)?,
+        root: PathBuf::from(OsString::from_vec(unescape(fields.get(3)?))),
         point: PathBuf::from(OsString::from_vec(unescape(fields.get(4)?))),
         kind: text(fields.get(dash + 1)?),
         source: OsString::from_vec(unescape(fields.get(dash + 2)?)),

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,6 +26,11 @@ const SIZE: usize = 9_000;
 /// Emptying the caches empties those of every test: one at a time.
 static CACHES: Mutex<()> = Mutex::new(());
 
+/// While this is held nobody else empties the caches.
+pub fn alone() -> MutexGuard<'static, ()> {
+    CACHES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The source, and places beside it.
 pub struct Stage {
     // First, so that it is unmounted first.
@@ -37,7 +43,7 @@ impl Stage {
     /// The tree is written, and out of memory.
     pub fn new() -> Self {
         // A test that failed has left nothing behind that would harm the next one.
-        let alone = CACHES.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = alone();
         let stage = Stage { point: tempfile::tempdir().unwrap(), image: Image::new(), _alone: alone };
         for directory in 0..DIRECTORIES {
             fs::create_dir(stage.image.point().join(format!("dir-{directory}"))).unwrap();
@@ -81,7 +87,18 @@ impl Stage {
 
     /// Reads these files and then waits, still alive; afterwards `finish` ends it.
     pub fn begin(&self, mount: &Mount, files: &[String]) -> Waiting {
+        self.begin_as(0, mount, files)
+    }
+
+    /// As `begin`, as this user.
+    pub fn begin_as(&self, user: u32, mount: &Mount, files: &[String]) -> Waiting {
+        for (place, mode) in [(self.dir(), 0o755), (self.pipe(), 0o644)] {
+            fs::set_permissions(place, fs::Permissions::from_mode(mode)).unwrap();
+        }
         let mut command = cat(mount.point(), files);
+        if user != 0 {
+            command.uid(user).gid(user);
+        }
         command.arg(self.pipe()).stdout(Stdio::null());
         let running = Running::start(&mut command);
         // Opening our end waits for the other: by then everything before it has been read.

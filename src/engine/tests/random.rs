@@ -21,6 +21,7 @@ enum Step {
     Tick(u16),
     Window(u8),
     Forget(u8),
+    Budget(u8),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -41,6 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<u16>().prop_map(Step::Tick),
         1 => (1..40u8).prop_map(Step::Window),
         1 => any::<u8>().prop_map(Step::Forget),
+        1 => any::<u8>().prop_map(Step::Budget),
     ]
 }
 
@@ -82,6 +84,7 @@ impl World {
                 bytes: 200_000,
                 names_first: files % 2 == 0,
             }),
+            Step::Budget(n) => self.set_budget(5_000 * (1 + u64::from(n) % 64)),
             Step::Forget(f) => {
                 let mut effects = Vec::new();
                 self.engine.forget(FileId(10 + u32::from(f) % 190), &mut effects);

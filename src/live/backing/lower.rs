@@ -36,7 +36,12 @@ impl Found {
     pub(super) fn at(source: &OwnedFd, path: &[u8]) -> Result<Found, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = openat2(source, path, flags, Mode::empty(), within())?;
-        let mask = StatxFlags::TYPE | StatxFlags::SIZE | StatxFlags::INO;
+        let mask = StatxFlags::TYPE
+            | StatxFlags::SIZE
+            | StatxFlags::INO
+            | StatxFlags::MODE
+            | StatxFlags::UID
+            | StatxFlags::GID;
         let stat = statx(&handle, c"", AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT, mask)?;
         Ok(Found { handle, stat })
     }
@@ -48,6 +53,11 @@ impl Found {
 
     pub(super) fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.stx_mode.into())
+    }
+
+    /// Owner, group and mode.
+    pub(super) fn permissions(&self) -> (u32, u32, u32) {
+        (self.stat.stx_uid, self.stat.stx_gid, self.stat.stx_mode.into())
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -118,6 +128,17 @@ pub(super) fn list(directory: impl AsFd) -> Result<(), Errno> {
         entry?;
     }
     Ok(())
+}
+
+/// Lets go of a file's pages, but for those somebody maps or has written; how many bytes went.
+pub(super) fn drop_all(file: &OwnedFd, size: u64) -> u64 {
+    let pages = || cachestat::cached(file, 0, size).map_or(0, |cached| cached.pages);
+    let before = pages();
+    if before > 0 {
+        // Advice: what stays, stays.
+        let _ = fadvise(file, 0, None, Advice::DontNeed);
+    }
+    before.saturating_sub(pages()) * cachestat::page_size()
 }
 
 /// What bringing a file in did.

@@ -7,7 +7,8 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use rustix::io::Errno;
 
-use super::lower::{self, Found};
+use super::lower;
+use super::permit::{Deed, find};
 use super::{DirBacking, Scratch, mounted};
 use crate::engine::{Job, Outcome};
 use crate::live::board::Want;
@@ -24,7 +25,7 @@ impl DirBacking {
         scratch: &mut Scratch,
         landed: &dyn Fn(Want),
     ) -> Result<Outcome, Errno> {
-        let found = Found::at(&self.source, path)?;
+        let found = find(&self.source, path, Deed::Look, scratch.user())?;
         let facts = found.facts(0);
         if facts.directory {
             let listed = lower::entries(found.open()?)?;
@@ -36,7 +37,7 @@ impl DirBacking {
             }
         } else {
             let (parent, name) = split(path);
-            let parent = Found::at(&self.source, parent)?;
+            let parent = find(&self.source, parent, Deed::Look, scratch.user())?;
             look_at(parent.handle(), &lower::entries(parent.open()?)?, Some(name), job.bytes);
         }
         Ok(Outcome::Warmed { bytes: 0, facts })

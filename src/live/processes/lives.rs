@@ -1,9 +1,11 @@
 //! Process lives by number, and the announcements of their beginnings and ends: plain bookkeeping.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::event::Origin;
 use crate::id::{GroupId, ProgramId, SessionId, StreamId};
+use crate::sys::credentials::Credentials;
 use crate::sys::proc::Stat;
 
 /// Process groups remembered; past this all are forgotten and get new numbers (harmless, rare).
@@ -16,15 +18,24 @@ pub(crate) enum Announcement {
     Begin(StreamId, Origin),
     /// It runs another program now.
     Exec(StreamId, ProgramId),
+    /// Its process acts for another user now.
+    User(StreamId),
     /// Its process has ended.
     End(StreamId),
 }
 
-#[derive(Clone, Copy)]
+/// What a process runs, and for whom.
+pub(super) struct Runs {
+    pub(super) program: ProgramId,
+    pub(super) user: Credentials,
+}
+
+#[derive(Clone)]
 pub(super) struct Life {
     pub(super) stream: StreamId,
     pub(super) start: u64,
     pub(super) origin: Origin,
+    pub(super) user: Arc<Credentials>,
 }
 
 pub(super) struct Lives {
@@ -52,12 +63,17 @@ impl Lives {
         }
     }
 
-    /// The stream of a known process, after noting a change of program; none if it is another life.
-    pub(super) fn refresh(&mut self, process: u32, start: u64, program: ProgramId) -> Option<StreamId> {
+    /// The stream of a known process, after noting a change of program or user; none if it is another life.
+    pub(super) fn refresh(&mut self, process: u32, start: u64, runs: &Runs) -> Option<StreamId> {
+        let program = runs.program;
         let life = self.by_process.get_mut(&process).filter(|life| life.start == start)?;
         if life.origin.program != program {
             life.origin.program = program;
             self.announcements.push(Announcement::Exec(life.stream, program));
+        }
+        if *life.user != runs.user {
+            life.user = Arc::new(runs.user.clone());
+            self.announcements.push(Announcement::User(life.stream));
         }
         Some(life.stream)
     }
@@ -72,10 +88,11 @@ impl Lives {
         stat: &Stat,
         leader: Option<u64>,
         parent: Option<StreamId>,
-        program: ProgramId,
+        runs: &Runs,
     ) -> StreamId {
+        let program = runs.program;
         // Somebody else may have been quicker.
-        if let Some(stream) = self.refresh(process, stat.start, program) {
+        if let Some(stream) = self.refresh(process, stat.start, runs) {
             return stream;
         }
         if let Some(before) = self.by_process.remove(&process) {
@@ -86,7 +103,8 @@ impl Lives {
         // two logins far apart count as one.
         let origin = Origin { parent, program, group, session: SessionId(stat.session) };
         let stream = self.begin(origin);
-        self.by_process.insert(process, Life { stream, start: stat.start, origin });
+        let user = Arc::new(runs.user.clone());
+        self.by_process.insert(process, Life { stream, start: stat.start, origin, user });
         stream
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::fate::Use;
 use super::Ledger;
-use crate::id::{FileId, GroupId};
+use crate::id::{FileId, GroupId, JobId};
 
 impl Ledger {
     /// What became of files since this was asked last.
@@ -25,6 +25,11 @@ impl Ledger {
     /// Are the file's attributes on their way?
     pub(in super::super) fn has_attributes(&self, file: FileId) -> bool {
         self.items.get(&file).is_some_and(|item| item.attributes.is_some())
+    }
+
+    /// The group that a job was asked for.
+    pub(in super::super) fn group_of(&self, job: JobId) -> Option<GroupId> {
+        self.jobs.get(&job).map(|entry| entry.group)
     }
 
     /// Jobs of the group that were not settled.
