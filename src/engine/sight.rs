@@ -27,7 +27,17 @@ impl Foresight for Sight<'_> {
         if course == self.walks.course(group) {
             self.walks.predict(group, room, out);
         }
-        self.predictor.predict(group, end.saturating_sub(out.len()), out);
+        let walked = out.len();
+        self.predictor.predict(group, end.saturating_sub(walked), out);
+        // A history does not tell how far files are read.
+        if out[walked..].iter().any(|next| next.kind == Kind::Open) && self.walks.is_one_walk(group) {
+            let opens = out[walked..].iter_mut().filter(|next| next.kind == Kind::Open);
+            opens.for_each(|next| next.kind = Kind::Head);
+        }
+    }
+
+    fn reach(&self, group: GroupId) -> u64 {
+        self.walks.reach(group)
     }
 
     fn rewind(&mut self, group: GroupId) {

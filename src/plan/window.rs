@@ -34,9 +34,10 @@ impl Planner {
         if room < enough {
             return batch;
         }
+        let reach = foresight.reach(group);
         while batch.wanted.len() < self.window.files {
             let Some(next) = self.next_prediction(group, foresight) else { break };
-            let wanted = self.consider(next, group, since, &batch);
+            let wanted = self.consider(next, (group, reach), since, &batch);
             let full = batch.bytes > 0 && batch.bytes + wanted.reserve > self.window.bytes;
             if full || batch.bytes + wanted.reserve > room {
                 break;
@@ -57,16 +58,24 @@ impl Planner {
         plan.ahead.front().copied()
     }
 
-    /// What is to be done for a prediction; perhaps nothing.
-    fn consider(&mut self, next: Prediction, group: GroupId, since: Moment, batch: &Batch) -> Wanted {
+    /// What is to be done for a prediction; perhaps nothing. `reach`: as far as the group reads into files whose head is
+    /// expected to be read.
+    fn consider(
+        &mut self,
+        next: Prediction,
+        (group, reach): (GroupId, u64),
+        since: Moment,
+        batch: &Batch,
+    ) -> Wanted {
         let (file, mark, facts) = (next.file, self.marks.get(next.file), self.facts.get(next.file));
         let siblings = next.kind == Kind::Siblings || self.is_looked_into(next, group);
         let directory = next.kind == Kind::List || siblings || facts.is_some_and(|facts| facts.directory);
         // What failed is left alone until something is seen of it.
         let absent = mark.resident < since && !mark.absent;
-        let size = facts.map_or(UNKNOWN_SIZE, |facts| facts.size.min(FILE_BYTES_MAX));
-        let bytes = next.kind == Kind::Open && !directory && absent && size > 0 && size <= self.budget;
-        let data = bytes && !batch.has_data(file) && !self.ledger.has_data(file, group);
+        let limit = if next.kind == Kind::Head { reach.min(FILE_BYTES_MAX) } else { FILE_BYTES_MAX };
+        let size = facts.map_or(UNKNOWN_SIZE, |facts| facts.size).min(limit);
+        let bytes = opens(next) && !directory && absent && size > 0 && size <= self.budget;
+        let data = bytes && !batch.has_data(file) && !self.ledger.has_data(file, group, size);
         Wanted {
             file,
             facts,
@@ -81,6 +90,7 @@ impl Planner {
             siblings,
             data,
             reserve: if data { size } else { 0 },
+            limit,
         }
     }
 
@@ -91,7 +101,7 @@ impl Planner {
         else {
             return false;
         };
-        plan.ahead.iter().skip(1).take(SOON).all(|next| next.kind != Kind::Open)
+        plan.ahead.iter().skip(1).take(SOON).all(|next| !opens(*next))
     }
 
     /// Puts it into the window, behind the directories above it that nobody asked for yet.
@@ -117,6 +127,7 @@ impl Planner {
                     siblings: false,
                     data,
                     reserve,
+                    limit: 0,
                 });
             }
         }
@@ -145,11 +156,16 @@ impl Planner {
             effects.push(Effect::Prefetch(job));
         }
         for wanted in batch.data() {
-            let whole = wanted.facts.is_some_and(|facts| facts.size <= FILE_BYTES_MAX);
-            let bytes = if whole { u64::MAX } else { FILE_BYTES_MAX };
+            let whole = wanted.facts.is_some_and(|facts| facts.size <= wanted.limit);
+            let bytes = if whole { u64::MAX } else { wanted.limit };
             let job = self.ledger.ask(wanted.file, Target::Data, group, wanted.reserve, bytes);
             effects.push(Effect::Prefetch(job));
         }
         self.ledger.close_window(group);
     }
+}
+
+/// Are the file's bytes wanted?
+fn opens(next: Prediction) -> bool {
+    matches!(next.kind, Kind::Open | Kind::Head)
 }

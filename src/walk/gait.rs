@@ -22,7 +22,7 @@ const SLACK: u32 = 8;
 pub(super) fn chooses(kind: Kind, entry: &Entry) -> bool {
     match kind {
         Kind::List | Kind::Siblings => entry.directory,
-        Kind::Open | Kind::Lookup => !entry.directory,
+        Kind::Open | Kind::Head | Kind::Lookup => !entry.directory,
     }
 }
 

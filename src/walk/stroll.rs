@@ -12,8 +12,10 @@ use super::Step;
 use super::directory::{Directory, Order};
 use super::gait::{Gait, STEPS};
 use super::known::{Child, Known};
+use super::reach::Reach;
 use super::siblings::{Siblings, stretch, window};
 use super::spot::{Front, Spot};
+use crate::event::Span;
 use crate::id::{FileId, GroupId, IdMap};
 use crate::predict::{Course, Kind, Prediction};
 
@@ -62,6 +64,7 @@ pub(super) struct Stroll {
     reached: u64,
     /// Siblings were given without a walk.
     loose: bool,
+    reach: Reach,
 }
 
 /// What a walk is, as far as it is known. When it changes, what lies ahead is others.
@@ -88,6 +91,7 @@ impl Stroll {
             count: 0,
             reached: 0,
             loose: false,
+            reach: Reach::default(),
         }
     }
 
@@ -99,6 +103,18 @@ impl Stroll {
     /// Does it read the files it passes?
     pub(super) fn reads(&self) -> bool {
         self.opens.walks()
+    }
+
+    /// How far into them, in bytes.
+    pub(super) fn reach(&self) -> u64 {
+        self.reach.bytes()
+    }
+
+    /// It had to wait for bytes. What was given with less than it reads is given once more.
+    pub(super) fn read(&mut self, span: Span, known: &Known) {
+        if self.reach.read(span) && self.reads() {
+            self.rewind(known);
+        }
     }
 
     /// A step to an entry of a directory that is known.
@@ -214,14 +230,14 @@ impl Stroll {
     fn go(&mut self, kind: Kind, child: Child, directory: &Directory, width: u32) -> bool {
         let spot = self.spots.entry(child.dir).or_default();
         let place = match kind {
-            Kind::Open => &mut spot.opened,
+            Kind::Open | Kind::Head => &mut spot.opened,
             Kind::Lookup => &mut spot.looked_at,
             Kind::List | Kind::Siblings => &mut spot.entered,
         };
         let from = place.replace(child.index);
         let (covered, listed) = (kind == Kind::Lookup && spot.brought, spot.listed);
         let gait = match kind {
-            Kind::Open => &mut self.opens,
+            Kind::Open | Kind::Head => &mut self.opens,
             Kind::Lookup => &mut self.looks,
             Kind::List | Kind::Siblings => &mut self.lists,
         };
@@ -338,7 +354,7 @@ impl Stroll {
                 known.touch(dir);
             }
             (false, _) if alone => self.give(entry.file, Kind::Lookup, out),
-            (false, Deed::Read) => self.give(entry.file, Kind::Open, out),
+            (false, Deed::Read) => self.give(entry.file, Kind::Head, out),
             (false, Deed::Look) => {
                 if let Some(first) = self.window_of(directory, dir, entry.file, known) {
                     self.give(first, Kind::Siblings, out);

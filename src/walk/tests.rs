@@ -140,12 +140,12 @@ fn a_walk_goes_on_in_the_directories_that_follow() {
     walker.list(1);
     (100..103).for_each(|file| walker.step(file, Kind::Open, true));
     let ahead = walker.ahead();
-    assert_eq!(ahead[..17], (103..120).map(|file| (file, Kind::Open)).collect::<Vec<_>>());
+    assert_eq!(ahead[..17], (103..120).map(|file| (file, Kind::Head)).collect::<Vec<_>>());
     assert_eq!(ahead[17..], [(2, Kind::Siblings), (3, Kind::Siblings)]);
     // Read ahead by a worker: now its files are known.
     walker.tell(2);
     let ahead = walker.ahead();
-    assert_eq!(ahead, (200..220).map(|file| (file, Kind::Open)).collect::<Vec<_>>());
+    assert_eq!(ahead, (200..220).map(|file| (file, Kind::Head)).collect::<Vec<_>>());
 }
 
 #[test]
