@@ -15,6 +15,7 @@ use crate::predict::{Course, Kind, Prediction};
 mod directory;
 mod gait;
 mod known;
+mod lanes;
 mod reach;
 mod siblings;
 mod spot;

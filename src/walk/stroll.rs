@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 
 use super::Step;
 use super::directory::{Directory, Order};
-use super::gait::{Gait, STEPS};
+use super::gait::{Gait, LEFT_OUT, STEPS};
 use super::known::{Child, Known};
+use super::lanes::Came;
 use super::reach::Reach;
 use super::siblings::{Siblings, stretch, window};
 use super::spot::{Front, Spot};
@@ -52,6 +53,8 @@ pub(super) struct Stroll {
     descends: bool,
     /// Its way into directories that it does not list.
     enters: Gait,
+    /// It has looked at several files of a directory that nobody has listed.
+    peeks: bool,
     here: Option<FileId>,
     spots: IdMap<FileId, Spot>,
     fronts: Vec<Front>,
@@ -82,6 +85,7 @@ impl Stroll {
             looks,
             descends: false,
             enters,
+            peeks: false,
             here: None,
             spots,
             fronts,
@@ -125,7 +129,9 @@ impl Stroll {
             self.reached = self.reached.max(number);
         }
         if step.kind == Kind::Lookup && entry.directory {
-            return self.enter(child, directory);
+            let before = self.manner();
+            self.enter(child, directory);
+            return self.go_on(before, child.dir, known);
         }
         let before = self.manner();
         self.here = Some(child.dir);
@@ -136,15 +142,25 @@ impl Stroll {
         if step.kind == Kind::List {
             self.arrive(step.file, child.dir);
         }
-        match (before, self.manner()) {
-            (before, now) if before != now => self.turn(before, known),
-            ((None, ..), _) if step.kind == Kind::Lookup && step.cold && siblings.pays() => {
-                self.look_around(child, directory, siblings.width());
-            }
-            ((None, ..), _) => {}
-            _ => self.front(child.dir, known),
+        if (before, self.order()) == (self.manner(), None)
+            && step.kind == Kind::Lookup
+            && step.cold
+            && siblings.pays()
+        {
+            self.look_around(child, directory, siblings.width());
         }
+        self.go_on(before, child.dir, known);
         self.tidy(known);
+    }
+
+    /// What lies ahead after a step in `dir`.
+    fn go_on(&mut self, before: Manner, dir: FileId, known: &Known) {
+        if before != self.manner() {
+            self.here = self.here.or(Some(dir));
+            self.turn(before, known);
+        } else if before.0.is_some() {
+            self.front(dir, known);
+        }
     }
 
     /// A step to something that no listing has told of.
@@ -173,6 +189,7 @@ impl Stroll {
         if self.outside.len() > OUTSIDE_MAX {
             self.outside.pop_front();
         }
+        self.peeks |= times >= STEPS;
         let enough = if siblings.is_fixed() || self.order().is_some() { 1 } else { STEPS };
         if times >= enough && !self.given.contains_key(&dir) && !self.wanted.contains(&dir) {
             self.loose = true;
@@ -185,7 +202,7 @@ impl Stroll {
         if !self.goes() {
             return false;
         }
-        let spot = self.spots.get(&dir).copied().unwrap_or_default();
+        let spot = self.spots.get(&dir).cloned().unwrap_or_default();
         let expected = self.given.contains_key(&dir) || spot.listed;
         if let (Some(order), true, false) = (self.order(), expected, spot.fronted) {
             self.push(dir, order, 0, known);
@@ -214,13 +231,14 @@ impl Stroll {
     }
 
     fn order(&self) -> Option<Order> {
-        self.opens.order().or_else(|| self.looks.order()).or_else(|| self.lists.order())
+        let passed = self.enters.order().filter(|_| self.peeks);
+        self.opens.order().or_else(|| self.looks.order()).or_else(|| self.lists.order()).or(passed)
     }
 
     fn manner(&self) -> Manner {
         let deed = match () {
             () if self.opens.walks() => Deed::Read,
-            () if self.looks.walks() => Deed::Look,
+            () if self.looks.walks() || self.passes() => Deed::Look,
             () => Deed::Pass,
         };
         (self.order(), deed, self.descends)
@@ -258,11 +276,23 @@ impl Stroll {
     /// A name on the way to something below it. Whoever takes one after the other walks there too.
     fn enter(&mut self, child: Child, directory: &Directory) {
         let spot = self.spots.entry(child.dir).or_default();
-        let from = spot.entered.replace(child.index);
-        if from.is_some() && !spot.listed {
-            self.enters.step(directory, Kind::List, (from, child.index), false, false);
+        spot.entered = Some(child.index);
+        let near = |from| directory.apart(from, child.index).filter(|&apart| apart <= LEFT_OUT);
+        let came = spot.passed.come(child.index, directory.len(), near);
+        match came {
+            _ if spot.listed => {}
+            Came::From(from) => {
+                self.enters.step(directory, Kind::List, (Some(from), child.index), false, false);
+            }
+            Came::Anew => {}
+            Came::Lost => self.enters = Gait::default(),
         }
-        self.descends |= self.enters.walks() && (self.looks.walks() || self.opens.walks());
+        self.descends |= self.passes() || self.enters.walks() && (self.looks.walks() || self.opens.walks());
+    }
+
+    /// Does it look at files in one directory after the other, none of which it lists?
+    fn passes(&self) -> bool {
+        self.peeks && self.enters.walks()
     }
 
     /// Its manner has changed.
@@ -312,9 +342,11 @@ impl Stroll {
     fn place(&self, dir: FileId, order: Order, known: &Known) -> u32 {
         let (Some(spot), Some(directory)) = (self.spots.get(&dir), known.get(dir)) else { return 0 };
         let places = [spot.opened, spot.entered, spot.looked_at].into_iter().flatten();
-        let ranks =
-            places.filter(|&index| index < directory.len()).map(|index| directory.rank(order, index) + 1);
-        ranks.max().unwrap_or(0)
+        let after = |index| directory.rank(order, index) + 1;
+        let furthest = places.filter(|&index| index < directory.len()).map(after).max().unwrap_or(0);
+        // The last of several threads has all of the rest before it.
+        let lanes = spot.passed.places().filter(|&index| index < directory.len()).map(after);
+        if lanes.clone().count() > 1 { lanes.min().unwrap_or(furthest) } else { furthest }
     }
 
     fn push(&mut self, dir: FileId, order: Order, next: u32, known: &Known) {

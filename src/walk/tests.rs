@@ -171,6 +171,32 @@ fn a_program_that_looks_at_files_gets_inodes_and_no_data() {
     assert_eq!(walker.ahead(), [], "came with the directory");
 }
 
+/// As `git status` does: it knows all names, and each of its threads looks at its share of them.
+#[test]
+fn threads_side_by_side_in_directories_that_nobody_lists_get_those_that_follow() {
+    let mut tree = Tree::default();
+    tree.dir(0, 0, 0, &(1..=100).collect::<Vec<_>>());
+    (1..=100).for_each(|dir| tree.dir(dir, dir * 1_000, 20, &[]));
+    let mut walker = Walker::new(tree);
+    walker.tell(0);
+    let mut said = Vec::new();
+    for step in 0..3 {
+        for file in 0..20 {
+            for thread in 0..4 {
+                let dir = 1 + thread * 25 + step;
+                if file == 0 {
+                    walker.step(dir, Kind::Lookup, true);
+                }
+                walker.step(dir * 1_000 + file, Kind::Lookup, true);
+                said.extend(walker.ahead());
+            }
+        }
+    }
+    let dirs: BTreeSet<u32> = said.iter().map(|&(file, _)| file).collect();
+    assert_eq!(dirs.len(), 100, "all that are not behind the last thread: {said:?}");
+    assert!(said.iter().all(|&(_, kind)| kind == Kind::Siblings));
+}
+
 #[test]
 fn a_walk_ends_where_it_leaves_the_order() {
     let mut tree = Tree::default();
