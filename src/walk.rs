@@ -7,11 +7,13 @@
 //! What must stay true: pure, as a predictor is; what is kept is bounded; three steps in order begin a walk, and
 //! it ends with the first that leaves its order; nothing is given twice on one course.
 
+use crate::clock::Micros;
 use crate::config::InodeWindow;
 use crate::event::{Listing, Span};
 use crate::id::{FileId, GroupId, IdMap, StreamId};
 use crate::predict::{Course, Kind, Prediction};
 
+mod cost;
 mod directory;
 mod gait;
 mod known;
@@ -43,6 +45,8 @@ pub struct Walks {
 /// One step of a stream, as far as walks care.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
+    /// When.
+    pub at: Micros,
     /// By whom.
     pub stream: StreamId,
     /// In which group.

@@ -75,10 +75,10 @@ impl Engine {
 
     /// Takes a step of a walk.
     pub(super) fn walk(&mut self, event: &AccessEvent, kind: Kind, group: GroupId) {
-        let &AccessEvent { stream, file, residency, .. } = event;
+        let &AccessEvent { at, stream, file, residency, .. } = event;
         let cold = matches!(residency, Residency::Partial | Residency::Miss);
         let planner = &self.planner;
-        let step = walk::Step { stream, group, file, kind, cold };
+        let step = walk::Step { at, stream, group, file, kind, cold };
         self.walks.observe(step, |file| planner.parent(file));
     }
 

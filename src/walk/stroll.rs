@@ -16,6 +16,7 @@ use super::lanes::Came;
 use super::reach::Reach;
 use super::siblings::{Siblings, stretch, window};
 use super::spot::{Front, Spot};
+use crate::clock::Micros;
 use crate::event::Span;
 use crate::id::{FileId, GroupId, IdMap};
 use crate::predict::{Course, Kind, Prediction};
@@ -68,6 +69,8 @@ pub(super) struct Stroll {
     /// Siblings were given without a walk.
     loose: bool,
     reach: Reach,
+    /// When it had to wait for a look-up the last time, and whether siblings were asked for then.
+    waited: Option<(Micros, bool)>,
 }
 
 /// What a walk is, as far as it is known. When it changes, what lies ahead is others.
@@ -96,6 +99,7 @@ impl Stroll {
             reached: 0,
             loose: false,
             reach: Reach::default(),
+            waited: None,
         }
     }
 
@@ -138,6 +142,9 @@ impl Stroll {
         let related = self.go(step.kind, child, directory, siblings.width());
         if step.kind == Kind::Lookup && step.cold {
             siblings.looked_up(related);
+            if let Some((from, beside)) = self.waited.replace((step.at, false)).filter(|_| !related) {
+                siblings.waited(from, step.at, beside);
+            }
         }
         if step.kind == Kind::List {
             self.arrive(step.file, child.dir);
@@ -148,6 +155,7 @@ impl Stroll {
             && siblings.pays()
         {
             self.look_around(child, directory, siblings.width());
+            self.waited = Some((step.at, true));
         }
         self.go_on(before, child.dir, known);
         self.tidy(known);

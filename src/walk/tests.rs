@@ -82,7 +82,7 @@ impl Walker {
     }
 
     fn step(&mut self, file: u32, kind: Kind, cold: bool) {
-        let step = Step { stream: STREAM, group: GROUP, file: FileId(file), kind, cold };
+        let step = Step { at: Micros(0), stream: STREAM, group: GROUP, file: FileId(file), kind, cold };
         let parents = &self.tree.parents;
         self.walks.observe(step, |file| parents.get(&file.0).map(|&parent| FileId(parent)));
     }
