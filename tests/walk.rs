@@ -135,8 +135,11 @@ fn brought(files: usize, bytes: usize, visit: impl Fn(&Path)) -> Brought {
         entries(&dir).iter().for_each(|file| visit(file));
     }
     wait_for("the jobs' end", || (mount.count("/prefetch/in_flight_bytes") == 0).then_some(()));
-    let brought =
-        Brought { jobs: mount.count("/prefetch/jobs"), bytes: mount.count("/prefetch/bytes"), requests: below.requests() };
+    let brought = Brought {
+        jobs: mount.count("/prefetch/jobs"),
+        bytes: mount.count("/prefetch/bytes"),
+        requests: below.requests(),
+    };
     mount.unmount();
     drop(below);
     brought

@@ -141,7 +141,11 @@ impl Place<'_> {
     fn time(&self, job: &str, point: &Path) -> anyhow::Result<f64> {
         let command = job.replace("{tree}", utf8(point)?).replace("{git}", utf8(&self.repository())?);
         let mut shell = Command::new("sh");
-        shell.args(["-c", &command]).stdin(Stdio::null()).stdout(Stdio::null()).env("GIT_OPTIONAL_LOCKS", "0");
+        shell
+            .args(["-c", &command])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .env("GIT_OPTIONAL_LOCKS", "0");
         let ended = run_command(&mut shell, LIMIT, &self.interruption)?;
         if !ended.status.success() {
             bail!("{command}: {}", ended.status);

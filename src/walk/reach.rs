@@ -61,7 +61,9 @@ mod tests {
     #[test]
     fn heads_leave_it_alone_and_a_long_read_widens_it() {
         let mut reach = Reach::default();
-        assert!(!reach.read(Span { offset: 0, len: 16 << 10 }) && !reach.read(Span { offset: 0, len: LEAST }));
+        assert!(
+            !reach.read(Span { offset: 0, len: 16 << 10 }) && !reach.read(Span { offset: 0, len: LEAST })
+        );
         assert!(reach.read(Span { offset: LEAST, len: 4096 }));
         assert_eq!(reach.bytes(), 2 * LEAST);
         assert!(reach.read(Span { offset: u64::MAX - 1, len: 9 }));
