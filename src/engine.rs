@@ -330,6 +330,9 @@ impl Engine {
             Op::Lookup => Some(Kind::Lookup),
             _ => None,
         };
+        if let Op::Read(span) = op {
+            self.walks.read(stream, file, span);
+        }
         let course = kind.map(|kind| self.predictor.observe(Access { stream, file, kind }));
         if let Some(kind) = kind {
             self.walk(event, kind, group);

@@ -69,6 +69,9 @@ pub trait Foresight {
     /// As [`crate::predict::Predictor::predict`]; the group is on this course.
     fn predict(&mut self, group: GroupId, course: Course, room: usize, out: &mut Vec<Prediction>);
 
+    /// How much of a file the group reads at most, where no more is expected than its [`crate::predict::Kind::Head`]; in bytes.
+    fn reach(&self, group: GroupId) -> u64;
+
     /// As [`crate::predict::Predictor::rewind`].
     fn rewind(&mut self, group: GroupId);
 }

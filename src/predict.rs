@@ -50,6 +50,9 @@ pub enum Kind {
     /// Of a directory: it is listed, and what is in it looked at; of a file: it and its siblings around are. Only
     /// expected, never seen as one access.
     Siblings,
+    /// A regular file is opened and its bytes are wanted, as far in as the group's walk reads
+    /// (`walk::Walks::reach`). Only expected: what is seen is an `Open`.
+    Head,
 }
 
 /// One access, as far as learning cares.

@@ -7,14 +7,18 @@
 //! What must stay true: pure, as a predictor is; what is kept is bounded; three steps in order begin a walk, and
 //! it ends with the first that leaves its order; nothing is given twice on one course.
 
+use crate::clock::Micros;
 use crate::config::InodeWindow;
-use crate::event::Listing;
+use crate::event::{Listing, Span};
 use crate::id::{FileId, GroupId, IdMap, StreamId};
 use crate::predict::{Course, Kind, Prediction};
 
+mod cost;
 mod directory;
 mod gait;
 mod known;
+mod lanes;
+mod reach;
 mod siblings;
 mod spot;
 mod stroll;
@@ -41,6 +45,8 @@ pub struct Walks {
 /// One step of a stream, as far as walks care.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
+    /// When.
+    pub at: Micros,
     /// By whom.
     pub stream: StreamId,
     /// In which group.
@@ -115,6 +121,28 @@ impl Walks {
             .first()
             .and_then(|stream| self.strolls.get(stream))
             .map_or(Course::NONE, |stroll| stroll.course)
+    }
+
+    /// A stream asked for bytes that were not in memory. `file` is in a directory that the walk goes through, or it
+    /// says nothing of the walk.
+    pub fn read(&mut self, stream: StreamId, file: FileId, span: Span) {
+        let Walks { known, strolls, .. } = self;
+        if let (Some(stroll), Some(_)) = (strolls.get_mut(&stream), known.child(file)) {
+            stroll.read(span, known);
+        }
+    }
+
+    /// How far into files the walks of the group read, in bytes: nothing beyond is worth bringing for them.
+    pub fn reach(&self, group: GroupId) -> u64 {
+        let streams = self.groups.get(&group).into_iter().flatten();
+        let strolls = streams.filter_map(|stream| self.strolls.get(stream));
+        strolls.filter(|stroll| stroll.reads()).map(Stroll::reach).max().unwrap_or(u64::MAX)
+    }
+
+    /// Does all that the group does belong to one walk that reads files?
+    pub fn is_one_walk(&self, group: GroupId) -> bool {
+        let walks = self.groups.get(&group).is_some_and(|streams| streams.len() == 1) && self.reads(group);
+        walks && self.strolls.values().filter(|stroll| stroll.group == group).count() == 1
     }
 
     /// Does a walk of the group read the files it passes?

@@ -121,3 +121,66 @@ fn jobs_bring_what_a_first_walk_looks_at() {
     mount.unmount();
     drop(below);
 }
+
+/// What a walk over `files` files of `bytes` bytes in all, on a slow source, has brought from the source, when `visit`
+/// has been to each.
+fn brought(files: usize, bytes: usize, visit: impl Fn(&Path)) -> Brought {
+    let (slow, point) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tree = augurfs::fuse::slow::SlowTree::generate(11, files, bytes);
+    let below = tree.mount(slow.path(), std::time::Duration::from_millis(1)).unwrap();
+    let mut mount = mounted(slow.path(), point.path(), "inode_window=auto");
+    let mut dirs: Vec<PathBuf> = entries(mount.point());
+    dirs.sort();
+    for dir in dirs {
+        entries(&dir).iter().for_each(|file| visit(file));
+    }
+    wait_for("the jobs' end", || (mount.count("/prefetch/in_flight_bytes") == 0).then_some(()));
+    let brought = Brought {
+        jobs: mount.count("/prefetch/jobs"),
+        bytes: mount.count("/prefetch/bytes"),
+        requests: below.requests(),
+    };
+    mount.unmount();
+    drop(below);
+    brought
+}
+
+#[derive(Debug)]
+struct Brought {
+    jobs: u64,
+    bytes: u64,
+    requests: u64,
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Files of half a megabyte each.
+const LARGE: usize = 512 << 10;
+const FILES: usize = 96;
+
+#[test]
+fn heads_are_brought_to_a_walk_that_reads_heads() {
+    use std::io::Read;
+    let heads = brought(FILES, FILES * LARGE, |file| {
+        let mut head = [0; 4096];
+        fs::File::open(file).unwrap().read_exact(&mut head).unwrap();
+    });
+    assert!(heads.jobs > FILES as u64 / 2, "it was seen to walk: {heads:?}");
+    // 128 KiB of each at most.
+    assert!(heads.bytes <= (FILES * (128 << 10)) as u64, "{heads:?}");
+    let whole = brought(FILES, FILES * LARGE, |file| {
+        fs::read(file).unwrap();
+    });
+    assert!(whole.bytes > (FILES * LARGE) as u64 / 2, "{whole:?}");
+    assert!(heads.requests < whole.requests * 2 / 3, "{heads:?} {whole:?}");
+}
+
+#[test]
+fn no_data_is_brought_to_a_walk_that_only_looks() {
+    let looks = brought(600, 600_000, |file| {
+        fs::metadata(file).unwrap();
+    });
+    assert!(looks.jobs > 0 && looks.bytes == 0, "{looks:?}");
+}

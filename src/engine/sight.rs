@@ -27,7 +27,17 @@ impl Foresight for Sight<'_> {
         if course == self.walks.course(group) {
             self.walks.predict(group, room, out);
         }
-        self.predictor.predict(group, end.saturating_sub(out.len()), out);
+        let walked = out.len();
+        self.predictor.predict(group, end.saturating_sub(walked), out);
+        // A history does not tell how far files are read.
+        if out[walked..].iter().any(|next| next.kind == Kind::Open) && self.walks.is_one_walk(group) {
+            let opens = out[walked..].iter_mut().filter(|next| next.kind == Kind::Open);
+            opens.for_each(|next| next.kind = Kind::Head);
+        }
+    }
+
+    fn reach(&self, group: GroupId) -> u64 {
+        self.walks.reach(group)
     }
 
     fn rewind(&mut self, group: GroupId) {
@@ -65,10 +75,10 @@ impl Engine {
 
     /// Takes a step of a walk.
     pub(super) fn walk(&mut self, event: &AccessEvent, kind: Kind, group: GroupId) {
-        let &AccessEvent { stream, file, residency, .. } = event;
+        let &AccessEvent { at, stream, file, residency, .. } = event;
         let cold = matches!(residency, Residency::Partial | Residency::Miss);
         let planner = &self.planner;
-        let step = walk::Step { stream, group, file, kind, cold };
+        let step = walk::Step { at, stream, group, file, kind, cold };
         self.walks.observe(step, |file| planner.parent(file));
     }
 

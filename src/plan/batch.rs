@@ -20,6 +20,8 @@ pub(super) struct Wanted {
     pub(super) data: bool,
     /// Budget for its data.
     pub(super) reserve: u64,
+    /// Bytes of its data to bring at most.
+    pub(super) limit: u64,
 }
 
 /// What is wanted, in the order in which it was predicted.
@@ -86,6 +88,7 @@ mod tests {
             siblings: false,
             data: !directory,
             reserve: 1,
+            limit: u64::MAX,
         }
     }
 

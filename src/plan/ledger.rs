@@ -46,6 +46,8 @@ struct Item {
     data: Option<JobId>,
     /// Withdrawn jobs that were not settled yet. Nearly always none.
     strays: Vec<JobId>,
+    /// Bytes of its data that were asked for at most.
+    limit: u64,
     /// Bytes and arrivals that wait for their use.
     unused: u64,
     arrived: u64,
@@ -100,10 +102,10 @@ impl Ledger {
         self.items.is_empty()
     }
 
-    /// Is the file's data on its way or waiting? If it is, it is the group's from now on.
-    pub(super) fn has_data(&mut self, file: FileId, group: GroupId) -> bool {
+    /// Is the file's data on its way, or are its first `bytes` bytes waiting? If so, it is the group's from now on.
+    pub(super) fn has_data(&mut self, file: FileId, group: GroupId, bytes: u64) -> bool {
         let Some(item) = self.items.get_mut(&file) else { return false };
-        let found = item.data.is_some() || item.unused > 0;
+        let found = item.data.is_some() || (item.unused > 0 && item.limit >= bytes);
         if found && !item.wanted {
             (item.wanted, item.group) = (true, group);
             if item.unused > 0 {
@@ -132,7 +134,7 @@ impl Ledger {
         let id = self.number();
         let item = self.items.entry(file).or_insert(Item::new(group));
         match target {
-            Target::Data => item.data = Some(id),
+            Target::Data => (item.data, item.limit) = (Some(id), bytes),
             _ => item.attributes = Some(id),
         }
         (item.group, item.wanted) = (group, true);
@@ -381,6 +383,7 @@ impl Item {
             attributes: None,
             data: None,
             strays: Vec::new(),
+            limit: 0,
             unused: 0,
             arrived: 0,
             at: Micros(0),

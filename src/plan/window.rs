@@ -39,9 +39,10 @@ impl Planner {
         if room < enough {
             return batch;
         }
+        let reach = foresight.reach(group);
         while batch.wanted.len() < self.window.files {
             let Some(next) = self.next_prediction(group, foresight) else { break };
-            let wanted = self.consider(next, group, since, &batch);
+            let wanted = self.consider(next, (group, reach), since, &batch);
             let wanted = self.compare(wanted, group);
             let full = batch.bytes > 0 && batch.bytes + wanted.reserve > self.window.bytes;
             if full || batch.bytes + wanted.reserve > room {
@@ -63,16 +64,24 @@ impl Planner {
         plan.ahead.front().copied()
     }
 
-    /// What is to be done for a prediction; perhaps nothing.
-    fn consider(&mut self, next: Prediction, group: GroupId, since: Moment, batch: &Batch) -> Wanted {
+    /// What is to be done for a prediction; perhaps nothing. `reach`: as far as the group reads into files whose head is
+    /// expected to be read.
+    fn consider(
+        &mut self,
+        next: Prediction,
+        (group, reach): (GroupId, u64),
+        since: Moment,
+        batch: &Batch,
+    ) -> Wanted {
         let (file, mark, facts) = (next.file, self.marks.get(next.file), self.facts.get(next.file));
         let siblings = next.kind == Kind::Siblings || self.is_looked_into(next, group);
         let directory = next.kind == Kind::List || siblings || facts.is_some_and(|facts| facts.directory);
         // What failed is left alone until something is seen of it.
         let absent = mark.resident < since && !mark.absent;
-        let size = self.need(file);
-        let bytes = next.kind == Kind::Open && !directory && absent && size > 0 && size <= self.budget;
-        let data = bytes && !batch.has_data(file) && !self.ledger.has_data(file, group);
+        let limit = if next.kind == Kind::Head { reach } else { u64::MAX };
+        let size = self.need(file).min(limit);
+        let bytes = opens(next) && !directory && absent && size > 0 && size <= self.budget;
+        let data = bytes && !batch.has_data(file) && !self.ledger.has_data(file, group, size);
         Wanted {
             file,
             facts,
@@ -87,6 +96,7 @@ impl Planner {
             siblings,
             data,
             reserve: if data { size } else { 0 },
+            limit,
         }
     }
 
@@ -105,7 +115,8 @@ impl Planner {
     /// How much a job brings at most, and of which parts.
     fn extent(&self, wanted: Wanted) -> (u64, Parts) {
         match wanted.facts {
-            None => (WHOLE_MAX, Parts::NONE),
+            None => (wanted.limit.min(WHOLE_MAX), Parts::NONE),
+            Some(facts) if facts.size > wanted.limit => (wanted.limit, self.facts.parts(wanted.file)),
             Some(facts) if facts.size <= WHOLE_MAX => (u64::MAX, Parts::NONE),
             Some(_) => (wanted.reserve, self.facts.parts(wanted.file)),
         }
@@ -118,7 +129,7 @@ impl Planner {
         else {
             return false;
         };
-        plan.ahead.iter().skip(1).take(SOON).all(|next| next.kind != Kind::Open)
+        plan.ahead.iter().skip(1).take(SOON).all(|next| !opens(*next))
     }
 
     /// Puts it into the window, behind the directories above it that nobody asked for yet.
@@ -144,6 +155,7 @@ impl Planner {
                     siblings: false,
                     data,
                     reserve,
+                    limit: 0,
                 });
             }
         }
@@ -177,4 +189,9 @@ impl Planner {
         }
         self.ledger.close_window(group);
     }
+}
+
+/// Are the file's bytes wanted?
+fn opens(next: Prediction) -> bool {
+    matches!(next.kind, Kind::Open | Kind::Head)
 }

@@ -129,7 +129,7 @@ fn write_lines(parts: &Parts, out: &mut dyn Write) -> io::Result<()> {
 
 fn access_line(past: &PastAccess) -> AccessLine {
     let how = match past.kind {
-        Kind::Open => How::Open,
+        Kind::Open | Kind::Head => How::Open,
         Kind::List => How::List,
         // Siblings are expected, never seen.
         Kind::Lookup | Kind::Siblings => How::Lookup,

@@ -70,6 +70,12 @@ impl Directory {
         self.entries.get(index as usize)
     }
 
+    /// How far one entry is behind another in the order in which that is least, if in any it is not before it.
+    pub(super) fn apart(&self, from: u32, to: u32) -> Option<u32> {
+        let orders = Order::ALL.into_iter();
+        orders.filter_map(|order| self.rank(order, to).checked_sub(self.rank(order, from))).min()
+    }
+
     /// The place of an entry in an order. `index`: as listed. One that a longer listing of this directory had comes
     /// behind all others.
     pub(super) fn rank(&self, order: Order, index: u32) -> u32 {

@@ -14,7 +14,7 @@ const ENOUGH: u8 = STEPS * LISTED;
 const MOST: u8 = 2 * ENOUGH;
 /// So many entries of the kind may be left out between two steps, as a walk with a filter does. More would let
 /// chance look like order.
-const LEFT_OUT: u32 = 8;
+pub(super) const LEFT_OUT: u32 = 8;
 /// Steps back so far in a walk come from reports that came late, or from threads that share it.
 const SLACK: u32 = 8;
 
@@ -22,7 +22,7 @@ const SLACK: u32 = 8;
 pub(super) fn chooses(kind: Kind, entry: &Entry) -> bool {
     match kind {
         Kind::List | Kind::Siblings => entry.directory,
-        Kind::Open | Kind::Lookup => !entry.directory,
+        Kind::Open | Kind::Head | Kind::Lookup => !entry.directory,
     }
 }
 

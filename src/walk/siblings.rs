@@ -7,11 +7,10 @@
 
 use std::ops::Range;
 
+use super::cost::Cost;
+use crate::clock::Micros;
 use crate::config::InodeWindow;
 
-/// From measurements of inode read-ahead: below this share of related look-ups, doubling costs more than it gains,
-/// for the first, the second, ... doubling. Beyond the last it is taken to stay.
-const BREAK_EVEN: [f32; 6] = [0.06, 0.13, 0.17, 0.42, 0.63, 0.87];
 /// Entries that count as the first doubling's result: the table begins with blocks of inodes, 16 in one.
 const UNIT: u32 = 16;
 /// Widest window.
@@ -29,6 +28,7 @@ pub(super) struct Siblings {
     /// Share of look-ups, of those that had to wait, that were near one before.
     share: f32,
     since: u32,
+    cost: Cost,
 }
 
 impl Default for Siblings {
@@ -44,7 +44,7 @@ impl Siblings {
             InodeWindow::Fixed(width) => width,
             InodeWindow::Auto => UNIT,
         };
-        Siblings { choice, width, share: 0.0, since: 0 }
+        Siblings { choice, width, share: 0.0, since: 0, cost: Cost::default() }
     }
 
     pub(super) fn is_off(&self) -> bool {
@@ -62,7 +62,7 @@ impl Siblings {
 
     /// Does it pay to bring siblings of a look-up that shows no order?
     pub(super) fn pays(&self) -> bool {
-        self.is_fixed() || (self.choice == InodeWindow::Auto && self.share > break_even(self.width))
+        self.is_fixed() || (self.choice == InodeWindow::Auto && self.share > self.break_even(self.width))
     }
 
     /// A look-up had to wait; was it near an earlier one of the same stream?
@@ -75,21 +75,32 @@ impl Siblings {
         if self.since < REST {
             return;
         }
-        if self.width < MOST && self.share > break_even(self.width * 2) {
-            (self.width, self.since) = (self.width * 2, 0);
-        } else if self.width > 1 && self.share < break_even(self.width) {
-            (self.width, self.since) = (self.width / 2, 0);
+        if self.width < MOST && self.share > self.break_even(self.width * 2) {
+            self.resize(self.width * 2);
+        } else if self.width > 1 && self.share < self.break_even(self.width) {
+            self.resize(self.width / 2);
         }
+    }
+
+    /// Two look-ups of a stream had to wait, one after the other, not near each other. `beside`: a window was asked for
+    /// between them.
+    pub(super) fn waited(&mut self, from: Micros, to: Micros, beside: bool) {
+        self.cost.record(from, to, beside);
+    }
+
+    fn resize(&mut self, width: u32) {
+        (self.width, self.since) = (width, 0);
+        self.cost.resized();
+    }
+
+    /// The share above which a window of this width is worth its last doubling, on this source.
+    fn break_even(&self, width: u32) -> f32 {
+        self.cost.break_even(doublings(width).saturating_sub(1), doublings(self.width))
     }
 }
 
-/// The share above which a window of this width is worth its last doubling.
-fn break_even(width: u32) -> f32 {
-    let doublings = (width / UNIT).max(1).ilog2() as usize;
-    match doublings {
-        0 => BREAK_EVEN[0],
-        n => BREAK_EVEN[(n - 1).min(BREAK_EVEN.len() - 1)],
-    }
+fn doublings(width: u32) -> usize {
+    (width / UNIT).max(1).ilog2() as usize
 }
 
 /// The aligned window of `width` places (a power of two) around `at`, of a directory of `len` entries.

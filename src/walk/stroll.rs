@@ -10,10 +10,14 @@ use std::collections::VecDeque;
 
 use super::Step;
 use super::directory::{Directory, Order};
-use super::gait::{Gait, STEPS};
+use super::gait::{Gait, LEFT_OUT, STEPS};
 use super::known::{Child, Known};
+use super::lanes::Came;
+use super::reach::Reach;
 use super::siblings::{Siblings, stretch, window};
 use super::spot::{Front, Spot};
+use crate::clock::Micros;
+use crate::event::Span;
 use crate::id::{FileId, GroupId, IdMap};
 use crate::predict::{Course, Kind, Prediction};
 
@@ -50,6 +54,8 @@ pub(super) struct Stroll {
     descends: bool,
     /// Its way into directories that it does not list.
     enters: Gait,
+    /// It has looked at several files of a directory that nobody has listed.
+    peeks: bool,
     here: Option<FileId>,
     spots: IdMap<FileId, Spot>,
     fronts: Vec<Front>,
@@ -62,6 +68,9 @@ pub(super) struct Stroll {
     reached: u64,
     /// Siblings were given without a walk.
     loose: bool,
+    reach: Reach,
+    /// When it had to wait for a look-up the last time, and whether siblings were asked for then.
+    waited: Option<(Micros, bool)>,
 }
 
 /// What a walk is, as far as it is known. When it changes, what lies ahead is others.
@@ -79,6 +88,7 @@ impl Stroll {
             looks,
             descends: false,
             enters,
+            peeks: false,
             here: None,
             spots,
             fronts,
@@ -88,6 +98,8 @@ impl Stroll {
             count: 0,
             reached: 0,
             loose: false,
+            reach: Reach::default(),
+            waited: None,
         }
     }
 
@@ -101,6 +113,18 @@ impl Stroll {
         self.opens.walks()
     }
 
+    /// How far into them, in bytes.
+    pub(super) fn reach(&self) -> u64 {
+        self.reach.bytes()
+    }
+
+    /// It had to wait for bytes. What was given with less than it reads is given once more.
+    pub(super) fn read(&mut self, span: Span, known: &Known) {
+        if self.reach.read(span) && self.reads() {
+            self.rewind(known);
+        }
+    }
+
     /// A step to an entry of a directory that is known.
     pub(super) fn step(&mut self, step: &Step, child: Child, known: &mut Known, siblings: &mut Siblings) {
         known.touch(child.dir);
@@ -109,26 +133,42 @@ impl Stroll {
             self.reached = self.reached.max(number);
         }
         if step.kind == Kind::Lookup && entry.directory {
-            return self.enter(child, directory);
+            let before = self.manner();
+            self.enter(child, directory);
+            return self.go_on(before, child.dir, known);
         }
         let before = self.manner();
         self.here = Some(child.dir);
         let related = self.go(step.kind, child, directory, siblings.width());
         if step.kind == Kind::Lookup && step.cold {
             siblings.looked_up(related);
+            if let Some((from, beside)) = self.waited.replace((step.at, false)).filter(|_| !related) {
+                siblings.waited(from, step.at, beside);
+            }
         }
         if step.kind == Kind::List {
             self.arrive(step.file, child.dir);
         }
-        match (before, self.manner()) {
-            (before, now) if before != now => self.turn(before, known),
-            ((None, ..), _) if step.kind == Kind::Lookup && step.cold && siblings.pays() => {
-                self.look_around(child, directory, siblings.width());
-            }
-            ((None, ..), _) => {}
-            _ => self.front(child.dir, known),
+        if (before, self.order()) == (self.manner(), None)
+            && step.kind == Kind::Lookup
+            && step.cold
+            && siblings.pays()
+        {
+            self.look_around(child, directory, siblings.width());
+            self.waited = Some((step.at, true));
         }
+        self.go_on(before, child.dir, known);
         self.tidy(known);
+    }
+
+    /// What lies ahead after a step in `dir`.
+    fn go_on(&mut self, before: Manner, dir: FileId, known: &Known) {
+        if before != self.manner() {
+            self.here = self.here.or(Some(dir));
+            self.turn(before, known);
+        } else if before.0.is_some() {
+            self.front(dir, known);
+        }
     }
 
     /// A step to something that no listing has told of.
@@ -157,6 +197,7 @@ impl Stroll {
         if self.outside.len() > OUTSIDE_MAX {
             self.outside.pop_front();
         }
+        self.peeks |= times >= STEPS;
         let enough = if siblings.is_fixed() || self.order().is_some() { 1 } else { STEPS };
         if times >= enough && !self.given.contains_key(&dir) && !self.wanted.contains(&dir) {
             self.loose = true;
@@ -169,7 +210,7 @@ impl Stroll {
         if !self.goes() {
             return false;
         }
-        let spot = self.spots.get(&dir).copied().unwrap_or_default();
+        let spot = self.spots.get(&dir).cloned().unwrap_or_default();
         let expected = self.given.contains_key(&dir) || spot.listed;
         if let (Some(order), true, false) = (self.order(), expected, spot.fronted) {
             self.push(dir, order, 0, known);
@@ -198,13 +239,14 @@ impl Stroll {
     }
 
     fn order(&self) -> Option<Order> {
-        self.opens.order().or_else(|| self.looks.order()).or_else(|| self.lists.order())
+        let passed = self.enters.order().filter(|_| self.peeks);
+        self.opens.order().or_else(|| self.looks.order()).or_else(|| self.lists.order()).or(passed)
     }
 
     fn manner(&self) -> Manner {
         let deed = match () {
             () if self.opens.walks() => Deed::Read,
-            () if self.looks.walks() => Deed::Look,
+            () if self.looks.walks() || self.passes() => Deed::Look,
             () => Deed::Pass,
         };
         (self.order(), deed, self.descends)
@@ -214,14 +256,14 @@ impl Stroll {
     fn go(&mut self, kind: Kind, child: Child, directory: &Directory, width: u32) -> bool {
         let spot = self.spots.entry(child.dir).or_default();
         let place = match kind {
-            Kind::Open => &mut spot.opened,
+            Kind::Open | Kind::Head => &mut spot.opened,
             Kind::Lookup => &mut spot.looked_at,
             Kind::List | Kind::Siblings => &mut spot.entered,
         };
         let from = place.replace(child.index);
         let (covered, listed) = (kind == Kind::Lookup && spot.brought, spot.listed);
         let gait = match kind {
-            Kind::Open => &mut self.opens,
+            Kind::Open | Kind::Head => &mut self.opens,
             Kind::Lookup => &mut self.looks,
             Kind::List | Kind::Siblings => &mut self.lists,
         };
@@ -242,11 +284,23 @@ impl Stroll {
     /// A name on the way to something below it. Whoever takes one after the other walks there too.
     fn enter(&mut self, child: Child, directory: &Directory) {
         let spot = self.spots.entry(child.dir).or_default();
-        let from = spot.entered.replace(child.index);
-        if from.is_some() && !spot.listed {
-            self.enters.step(directory, Kind::List, (from, child.index), false, false);
+        spot.entered = Some(child.index);
+        let near = |from| directory.apart(from, child.index).filter(|&apart| apart <= LEFT_OUT);
+        let came = spot.passed.come(child.index, directory.len(), near);
+        match came {
+            _ if spot.listed => {}
+            Came::From(from) => {
+                self.enters.step(directory, Kind::List, (Some(from), child.index), false, false);
+            }
+            Came::Anew => {}
+            Came::Lost => self.enters = Gait::default(),
         }
-        self.descends |= self.enters.walks() && (self.looks.walks() || self.opens.walks());
+        self.descends |= self.passes() || self.enters.walks() && (self.looks.walks() || self.opens.walks());
+    }
+
+    /// Does it look at files in one directory after the other, none of which it lists?
+    fn passes(&self) -> bool {
+        self.peeks && self.enters.walks()
     }
 
     /// Its manner has changed.
@@ -296,9 +350,11 @@ impl Stroll {
     fn place(&self, dir: FileId, order: Order, known: &Known) -> u32 {
         let (Some(spot), Some(directory)) = (self.spots.get(&dir), known.get(dir)) else { return 0 };
         let places = [spot.opened, spot.entered, spot.looked_at].into_iter().flatten();
-        let ranks =
-            places.filter(|&index| index < directory.len()).map(|index| directory.rank(order, index) + 1);
-        ranks.max().unwrap_or(0)
+        let after = |index| directory.rank(order, index) + 1;
+        let furthest = places.filter(|&index| index < directory.len()).map(after).max().unwrap_or(0);
+        // The last of several threads has all of the rest before it.
+        let lanes = spot.passed.places().filter(|&index| index < directory.len()).map(after);
+        if lanes.clone().count() > 1 { lanes.min().unwrap_or(furthest) } else { furthest }
     }
 
     fn push(&mut self, dir: FileId, order: Order, next: u32, known: &Known) {
@@ -338,7 +394,7 @@ impl Stroll {
                 known.touch(dir);
             }
             (false, _) if alone => self.give(entry.file, Kind::Lookup, out),
-            (false, Deed::Read) => self.give(entry.file, Kind::Open, out),
+            (false, Deed::Read) => self.give(entry.file, Kind::Head, out),
             (false, Deed::Look) => {
                 if let Some(first) = self.window_of(directory, dir, entry.file, known) {
                     self.give(first, Kind::Siblings, out);

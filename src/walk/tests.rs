@@ -82,7 +82,7 @@ impl Walker {
     }
 
     fn step(&mut self, file: u32, kind: Kind, cold: bool) {
-        let step = Step { stream: STREAM, group: GROUP, file: FileId(file), kind, cold };
+        let step = Step { at: Micros(0), stream: STREAM, group: GROUP, file: FileId(file), kind, cold };
         let parents = &self.tree.parents;
         self.walks.observe(step, |file| parents.get(&file.0).map(|&parent| FileId(parent)));
     }
@@ -140,12 +140,12 @@ fn a_walk_goes_on_in_the_directories_that_follow() {
     walker.list(1);
     (100..103).for_each(|file| walker.step(file, Kind::Open, true));
     let ahead = walker.ahead();
-    assert_eq!(ahead[..17], (103..120).map(|file| (file, Kind::Open)).collect::<Vec<_>>());
+    assert_eq!(ahead[..17], (103..120).map(|file| (file, Kind::Head)).collect::<Vec<_>>());
     assert_eq!(ahead[17..], [(2, Kind::Siblings), (3, Kind::Siblings)]);
     // Read ahead by a worker: now its files are known.
     walker.tell(2);
     let ahead = walker.ahead();
-    assert_eq!(ahead, (200..220).map(|file| (file, Kind::Open)).collect::<Vec<_>>());
+    assert_eq!(ahead, (200..220).map(|file| (file, Kind::Head)).collect::<Vec<_>>());
 }
 
 #[test]
@@ -169,6 +169,32 @@ fn a_program_that_looks_at_files_gets_inodes_and_no_data() {
     assert_eq!(ahead.len(), 3, "a window of the directory, and the two that follow: {ahead:?}");
     walker.tell(2);
     assert_eq!(walker.ahead(), [], "came with the directory");
+}
+
+/// As `git status` does: it knows all names, and each of its threads looks at its share of them.
+#[test]
+fn threads_side_by_side_in_directories_that_nobody_lists_get_those_that_follow() {
+    let mut tree = Tree::default();
+    tree.dir(0, 0, 0, &(1..=100).collect::<Vec<_>>());
+    (1..=100).for_each(|dir| tree.dir(dir, dir * 1_000, 20, &[]));
+    let mut walker = Walker::new(tree);
+    walker.tell(0);
+    let mut said = Vec::new();
+    for step in 0..3 {
+        for file in 0..20 {
+            for thread in 0..4 {
+                let dir = 1 + thread * 25 + step;
+                if file == 0 {
+                    walker.step(dir, Kind::Lookup, true);
+                }
+                walker.step(dir * 1_000 + file, Kind::Lookup, true);
+                said.extend(walker.ahead());
+            }
+        }
+    }
+    let dirs: BTreeSet<u32> = said.iter().map(|&(file, _)| file).collect();
+    assert_eq!(dirs.len(), 100, "all that are not behind the last thread: {said:?}");
+    assert!(said.iter().all(|&(_, kind)| kind == Kind::Siblings));
 }
 
 #[test]
