@@ -28,6 +28,7 @@ mod listings;
 mod opens;
 pub(crate) mod pace;
 mod processes;
+mod respite;
 mod settings;
 mod tape;
 mod tidy;

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 pub mod cachestat;
+pub mod connection;
 pub mod descriptor;
 pub mod fanotify;
 pub mod fiemap;

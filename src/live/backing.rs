@@ -14,6 +14,7 @@ mod siblings;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use rustix::fs::FileType;
@@ -21,6 +22,7 @@ use rustix::io::Errno;
 
 use super::attachment::Berth;
 use super::listings::{self, Listed};
+use super::respite::{Respite, is_trouble};
 use crate::engine::{Facts, Job, Outcome, Target};
 use crate::event::Listing;
 use crate::id::FileId;
@@ -49,6 +51,8 @@ pub(crate) struct DirBacking {
     berth: Arc<Berth>,
     /// The engine wants to know what directories contain.
     follows_walks: bool,
+    /// From a source that gives errors.
+    respite: Respite,
 }
 
 impl Backing for DirBacking {
@@ -56,12 +60,16 @@ impl Backing for DirBacking {
         let Some(path) = self.path(job) else {
             return Outcome::Failed;
         };
+        if self.respite.rests(Instant::now()) {
+            return Outcome::Withdrawn;
+        }
         let outcome = match job.target {
             Target::Attributes => self.attributes(job.file, &path, scratch),
             Target::Siblings => self.siblings(job, &path, scratch),
             Target::Data => self.data(&path, job.bytes, &mut scratch.buffer),
             Target::Facts => self.facts(&path),
         };
+        self.respite.note(outcome.as_ref().is_err_and(|error| is_trouble(*error)), Instant::now());
         // The file has gone, became something else, or may not be read: nobody needs to hear of it.
         outcome.unwrap_or(Outcome::Failed)
     }
@@ -74,7 +82,7 @@ impl DirBacking {
         berth: Arc<Berth>,
         follows_walks: bool,
     ) -> Self {
-        DirBacking { source, names, berth, follows_walks }
+        DirBacking { source, names, berth, follows_walks, respite: Respite::default() }
     }
 
     fn tell(&self, dir: FileId, listed: &[Listed], scratch: &mut Scratch) {

@@ -15,6 +15,7 @@ use super::backing::{Backing, Scratch};
 use super::board::{Begun, Board, Joined, Want};
 use super::desk::{Desk, Input};
 use super::pace::{Pace, Ways};
+use super::respite::Respite;
 use crate::engine::{Job, Outcome, Window};
 use crate::id::{FileId, JobId};
 
@@ -37,6 +38,8 @@ pub(crate) struct Crew {
     hasten: AtomicBool,
     /// Requests that are at the source for somebody else than us.
     foreground: Arc<AtomicUsize>,
+    /// From waiting for jobs that do not come to an end.
+    respite: Respite,
     pub(crate) panicked: AtomicU64,
 }
 
@@ -51,6 +54,7 @@ impl Crew {
             pace: Mutex::new(pace),
             hasten: AtomicBool::new(true),
             foreground: Arc::default(),
+            respite: Respite::default(),
             panicked: AtomicU64::new(0),
         }
     }
@@ -80,8 +84,14 @@ impl Crew {
 
     /// A request waits for what is planned for its file.
     pub(crate) fn join(&self, file: FileId, want: Want) -> Joined {
+        if self.respite.rests(Instant::now()) {
+            return Joined::NotPlanned;
+        }
         let joined =
             self.board.join(file, want, self.hasten.load(Ordering::Relaxed), self.desk.tuning.join_wait());
+        if joined != Joined::NotPlanned {
+            self.respite.note(joined == Joined::TimedOut, Instant::now());
+        }
         match joined {
             Joined::Arrived => self.desk.counters.prefetch.joined.one(),
             Joined::TimedOut => self.desk.counters.prefetch.join_timeouts.one(),
