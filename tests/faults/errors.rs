@@ -51,7 +51,7 @@ pub(crate) fn attempt(op: Op, file: &Path) -> Result<(), Option<i32>> {
         Op::Create => File::create_new(file).map(drop),
         Op::Unlink => fs::remove_file(file),
         Op::Rename => fs::rename(file, file.with_extension("moved")),
-        Op::List => fs::read_dir(file).and_then(|list| list.map(|entry| entry.map(drop)).collect()),
+        Op::List => fs::read_dir(file).and_then(|mut list| list.try_for_each(|entry| entry.map(drop))),
         Op::Statfs => rustix::fs::statfs(file).map(drop).map_err(Into::into),
         Op::Flush => open().and_then(|file| augurfs::sys::close(file.into()).map_err(Into::into)),
     };
