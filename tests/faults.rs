@@ -12,6 +12,7 @@ mod faults {
     mod limits;
     mod locks;
     mod made_up;
+    mod scripts;
     mod set_id;
 }
 

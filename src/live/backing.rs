@@ -69,7 +69,12 @@ impl Backing for DirBacking {
             Target::Data => self.data(&path, job.bytes, &mut scratch.buffer),
             Target::Facts => self.facts(&path),
         };
-        self.respite.note(outcome.as_ref().is_err_and(|error| is_trouble(*error)), Instant::now());
+        match outcome {
+            Err(error) if is_trouble(error) => self.respite.note(true, Instant::now()),
+            // That a name is known, or all is in memory, says nothing of the device.
+            Ok(Outcome::Warmed { bytes: 1.., .. }) => self.respite.note(false, Instant::now()),
+            _ => {}
+        }
         // The file has gone, became something else, or may not be read: nobody needs to hear of it.
         outcome.unwrap_or(Outcome::Failed)
     }
