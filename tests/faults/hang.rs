@@ -123,7 +123,8 @@ fn a_signal_ends_a_mount_whose_source_hangs() {
         // What the daemon itself has open in the source is closed at its end, which may hang as well.
         source.mend();
         wait_for(&format!("{way}: the daemon's end"), || has_ended(mount.pid()).then_some(()));
-        assert!(held.write_at(b"x", 0).is_err(), "{way}");
+        // There, a file that is open is the source's own.
+        assert_eq!(held.write_at(b"x", 0).is_ok(), way == "path=passthrough", "{way}");
     });
 }
 
@@ -148,9 +149,9 @@ fn a_mount_whose_source_hangs_can_be_unmounted() {
             &format!("{} unmount --lazy {}", env!("CARGO_BIN_EXE_augurfs"), mount.point().display()),
         );
         assert!(!mount.is_mounted(), "{way}");
-        released(way, source, &caller);
-        // What the daemon itself has open in the source is closed at its end, which may hang as well.
+        // Out of sight; who still uses it goes on as long as it takes, as with any lazy unmount.
         source.mend();
+        assert_eq!(answered(&caller), Ok(()), "{way}");
         wait_for(&format!("{way}: the daemon's end"), || has_ended(mount.pid()).then_some(()));
     });
 }
