@@ -31,6 +31,7 @@ pub(crate) mod pace;
 mod pressure;
 mod processes;
 mod rate;
+mod respite;
 mod settings;
 mod tape;
 mod tidy;

@@ -8,6 +8,7 @@
 pub mod attr;
 mod attributes;
 mod data;
+mod debris;
 mod descriptors;
 mod directory;
 mod entries;

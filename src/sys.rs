@@ -8,6 +8,7 @@
 pub mod cachestat;
 pub mod cgroup;
 pub mod cold;
+pub mod connection;
 pub mod credentials;
 pub mod descriptor;
 pub mod fanotify;

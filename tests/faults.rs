@@ -6,12 +6,17 @@
 
 mod mount;
 mod faults {
+    pub(crate) mod brittle;
+    pub(crate) mod errors;
+    mod hang;
     mod limits;
     mod locks;
     mod made_up;
+    mod scripts;
     mod set_id;
 }
 
+use faults::{brittle, errors};
 use mount::scratch::Scratch;
 use mount::{Mount, PATHS};
 

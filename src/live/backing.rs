@@ -24,6 +24,7 @@ use rustix::io::Errno;
 use super::attachment::Berth;
 use super::board::Want;
 use super::listings::{self, Listed};
+use super::respite::{Respite, is_trouble};
 use crate::engine::{Facts, Job, Outcome, Target};
 use crate::event::{Listing, Span};
 use crate::id::FileId;
@@ -72,6 +73,8 @@ pub(crate) struct DirBacking {
     berth: Arc<Berth>,
     /// The engine wants to know what directories contain.
     follows_walks: bool,
+    /// From a source that gives errors.
+    respite: Respite,
 }
 
 impl Backing for DirBacking {
@@ -81,12 +84,21 @@ impl Backing for DirBacking {
             scratch.failure = Some(Errno::NOENT);
             return Outcome::Failed;
         };
+        if self.respite.rests(Instant::now()) {
+            return Outcome::Withdrawn;
+        }
         let outcome = match job.target {
             Target::Attributes => self.attributes(job.file, &path, scratch, landed),
             Target::Siblings => self.siblings(job, &path, scratch, landed),
             Target::Data => self.data(&path, job, scratch, landed),
             Target::Facts => self.facts(&path),
         };
+        match outcome {
+            Err(error) if is_trouble(error) => self.respite.note(true, Instant::now()),
+            // That a name is known, or all is in memory, says nothing of the device.
+            Ok(Outcome::Warmed { bytes: 1.., .. }) => self.respite.note(false, Instant::now()),
+            _ => {}
+        }
         // The file has gone, became something else, or may not be read: it is counted, and nobody else hears of it.
         outcome.unwrap_or_else(|error| {
             scratch.failure = Some(error);
@@ -123,7 +135,7 @@ impl DirBacking {
         berth: Arc<Berth>,
         follows_walks: bool,
     ) -> Self {
-        DirBacking { source, names, berth, follows_walks }
+        DirBacking { source, names, berth, follows_walks, respite: Respite::default() }
     }
 
     fn tell(&self, dir: FileId, listed: &[Listed], scratch: &mut Scratch) {

@@ -17,6 +17,7 @@ use super::board::{Begun, Board, Joined, Want};
 use super::desk::{Desk, Input};
 use super::pace::{Pace, Ways};
 use super::rate::Rate;
+use super::respite::Respite;
 use super::worth::Worth;
 use crate::engine::{Job, Outcome, Window};
 use crate::id::{FileId, JobId};
@@ -52,6 +53,8 @@ pub(crate) struct Crew {
     /// Whom jobs that have not begun are for.
     users: Mutex<HashMap<JobId, Arc<Credentials>>>,
     rate: Rate,
+    /// From waiting for jobs that do not come to an end.
+    respite: Respite,
     pub(crate) panicked: AtomicU64,
 }
 
@@ -75,6 +78,7 @@ impl Crew {
             foreground: Arc::default(),
             users: Mutex::default(),
             rate: Rate::new(rate),
+            respite: Respite::default(),
             panicked: AtomicU64::new(0),
         }
     }
@@ -121,12 +125,16 @@ impl Crew {
 
     /// A request waits for what is planned for its file.
     pub(crate) fn join(&self, file: FileId, want: Want) -> Joined {
-        if (self.is_cheap() || self.rate.is_limited()) && !self.board.is_flying(file, want) {
-            // It is read sooner than its turn comes.
+        // Either the source is in trouble, or it is read sooner than its turn comes.
+        let soon = (self.is_cheap() || self.rate.is_limited()) && !self.board.is_flying(file, want);
+        if soon || self.respite.rests(Instant::now()) {
             return Joined::NotPlanned;
         }
         let joined =
             self.board.join(file, want, self.hasten.load(Ordering::Relaxed), self.desk.tuning.join_wait());
+        if joined != Joined::NotPlanned {
+            self.respite.note(joined == Joined::TimedOut, Instant::now());
+        }
         match joined {
             Joined::Arrived => self.desk.counters.prefetch.joined.one(),
             Joined::TimedOut => self.desk.counters.prefetch.join_timeouts.one(),

@@ -100,6 +100,14 @@ pub struct Version {
     ctime: Time,
 }
 
+impl Version {
+    /// May content have changed between this version and `other` though nobody would think so who goes by size and
+    /// modification time, as the kernel does? So when the latter was set back.
+    pub fn hides(&self, other: &Version) -> bool {
+        (self.size, self.mtime) == (other.size, other.mtime) && self.ctime != other.ctime
+    }
+}
+
 impl From<&Attr> for Version {
     fn from(a: &Attr) -> Self {
         Version { size: a.size, mtime: a.mtime, ctime: a.ctime }

@@ -9,7 +9,7 @@ use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, StatVfs, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
 };
 
-use super::attr::{Attr, Time};
+use super::attr::{Attr, Time, Version};
 use super::entries::not_enosys;
 use super::inodes::Inode;
 use super::source::{c_name, proc_path, stat_fd};
@@ -66,8 +66,9 @@ impl Mirror {
     pub fn getattr(&self, nodeid: u64, how: How) -> Result<(Attr, Freshness)> {
         let inode = self.inode(nodeid)?;
         let at = self.location(&inode, how)?;
-        let stat = stat_fd(&at)?;
-        Ok((Attr::new(nodeid, &stat), self.fresh(&inode)))
+        let attr = Attr::new(nodeid, &stat_fd(&at)?);
+        self.tell_hidden(&inode, &attr);
+        Ok((attr, self.fresh(&inode)))
     }
 
     /// Changes attributes; the new ones come back. A change of nothing is how the kernel says that the content is
@@ -99,7 +100,9 @@ impl Mirror {
                 Timestamps { last_access: timespec(change.atime), last_modification: timespec(change.mtime) };
             rustix::fs::utimensat(&at, c"", &times, AtFlags::EMPTY_PATH)?;
         }
-        Ok((Attr::new(nodeid, &stat_fd(&at)?), self.fresh(&inode)))
+        let attr = Attr::new(nodeid, &stat_fd(&at)?);
+        let _by_us = inode.tells(Version::from(&attr));
+        Ok((attr, self.fresh(&inode)))
     }
 
     fn truncate(&self, inode: &Arc<Inode>, size: u64, handle: u64) -> Result<()> {
@@ -180,11 +183,14 @@ impl Mirror {
         value: &[u8],
         flags: u32,
     ) -> Result<()> {
-        let at = self.location(&self.inode(nodeid)?, How::MayBlock)?;
+        let inode = self.inode(nodeid)?;
+        let at = self.location(&inode, How::MayBlock)?;
         let (path, name, flags) = (proc_path(at.as_fd()), c_name(name)?, XattrFlags::from_bits_retain(flags));
         // An ACL takes the set-group-ID bit away unless its setter is of the group: for the source to judge.
         let _acting = if is_acl(&name) { Some(who.act(0)?) } else { None };
-        rustix::fs::setxattr(path, &name, value, flags).map_err(not_enosys)
+        rustix::fs::setxattr(path, &name, value, flags).map_err(not_enosys)?;
+        inode.changed_by_us();
+        Ok(())
     }
 
     /// Removes an extended attribute.
@@ -192,8 +198,11 @@ impl Mirror {
     /// # Errors
     /// The source's own.
     pub fn removexattr(&self, nodeid: u64, name: &OsStr) -> Result<()> {
-        let at = self.location(&self.inode(nodeid)?, How::MayBlock)?;
-        rustix::fs::removexattr(proc_path(at.as_fd()), c_name(name)?).map_err(not_enosys)
+        let inode = self.inode(nodeid)?;
+        let at = self.location(&inode, How::MayBlock)?;
+        rustix::fs::removexattr(proc_path(at.as_fd()), c_name(name)?).map_err(not_enosys)?;
+        inode.changed_by_us();
+        Ok(())
     }
 
     /// Writes a directory's entries out to the device.

@@ -141,6 +141,9 @@ impl Mirror {
         let purpose = if own || quiet || self.quiet { Purpose::Peek } else { Purpose::Read };
         if let Some(cache) = &self.own {
             let file = self.file(&inode, handle, purpose, how)?;
+            if self.source.is_made_up(&file, inode.key.dev) {
+                return if how == How::InMemory { Err(Errno::AGAIN) } else { read_all(&file, offset, size) };
+            }
             return self.read_own(cache, who, &inode, (&file, wanted), how);
         }
         match how {

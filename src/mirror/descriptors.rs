@@ -16,6 +16,7 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 use super::attr::Key;
+use super::debris::close_elsewhere;
 use super::inodes::{Inode, Inodes, ROOT};
 use super::source::{Source, reopen, stat_fd};
 use super::{How, Result};
@@ -293,19 +294,19 @@ impl Descriptors {
         Ok(fd)
     }
 
-    /// Closes what is held for writing to `nodeid`: its last writer has closed it.
-    pub(super) fn closed_after_write(&self, nodeid: u64) {
-        let mut closed = Vec::new();
+    /// Ends the holding of what is held for writing to `nodeid`: its last writer has closed it. What comes back has to be
+    /// dropped where that may block.
+    pub(super) fn closed_after_write(&self, nodeid: u64) -> Vec<impl Send + use<>> {
         let mut files = self.files.lock();
-        for purpose in [Purpose::Write, Purpose::Append] {
-            closed.extend(files.pop(&(nodeid, purpose)));
-        }
-        drop(files);
+        [Purpose::Write, Purpose::Append]
+            .iter()
+            .filter_map(|&purpose| files.pop(&(nodeid, purpose)))
+            .collect()
     }
 
     /// Closes everything held for `nodeid`: its last name has gone. May block.
     pub(super) fn drop_all(&self, nodeid: u64) {
-        self.closed_after_write(nodeid);
+        drop(self.closed_after_write(nodeid));
         let _file = self.files.lock().pop(&(nodeid, Purpose::Read));
         let _peeked = self.files.lock().pop(&(nodeid, Purpose::Peek));
         let _directory = self.directories.lock().pop(&nodeid);
@@ -320,14 +321,12 @@ impl Descriptors {
     }
 
     /// Closes regular files that have not been used for a moment, and what holds mounts inside the
-    /// source; unless the source is `watched`, also what was met lately. True when no open file is left.
+    /// source; unless the source is `watched`, also what was met lately. True when no open file is left. Does not
+    /// block: a source that hangs must not keep whoever calls this.
     pub(super) fn sweep(&self, source: &Source, watched: bool) -> bool {
         if !watched {
-            // Emptied outside the lock.
-            let _recent: Vec<_> = {
-                let mut recent = self.recent.lock();
-                std::iter::from_fn(|| recent.pop_lru()).collect()
-            };
+            let mut recent = self.recent.lock();
+            close_elsewhere(std::iter::from_fn(|| recent.pop_lru()).collect());
         }
         source.sweep(LINGER);
         self.sweep_foreign();
@@ -339,13 +338,58 @@ impl Descriptors {
             }
             closed.extend(files.pop_lru());
         }
+        close_elsewhere(closed);
         files.is_empty()
     }
 }
+
 /// Is this the file, and not one that was given its inode number? A fifo in its place would be waited for, a device opened.
 fn is_it(fd: &OwnedFd, inode: &Inode) -> Result<bool> {
     let stat = stat_fd(fd)?;
     let same = Key::of(&stat) == inode.key && FileType::from_raw_mode(stat.stx_mode.into()) == inode.kind;
     Ok(same
         && inode.handle().is_none_or(|known| FileHandle::of_fd(fd).is_ok_and(|(found, _)| found == known)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::inodes::{Found, Place};
+    use super::*;
+    use rustix::fs::{CWD, Mode};
+
+    fn at(path: &std::path::Path) -> OwnedFd {
+        rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).unwrap()
+    }
+
+    /// The inode of the file at `fd`, remembered as of this kind and under this lasting name.
+    fn remembered(fd: &OwnedFd, kind: FileType, handle: Option<FileHandle>) -> Arc<Inode> {
+        let place = Place { parent: ROOT, name: (*b"name").into() };
+        Inodes::new(Key { dev: 0, ino: 0 }, None).enter(Found {
+            key: Key::of(&stat_fd(fd).unwrap()),
+            kind,
+            handle,
+            place,
+        })
+    }
+
+    #[test]
+    fn another_file_under_the_same_number_is_not_it() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (file, fifo) = (dir.path().join("file"), dir.path().join("fifo"));
+        std::fs::write(&file, "").unwrap();
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let (file, fifo) = (at(&file), at(&fifo));
+        // On a source without lasting names, number and kind have to do.
+        assert!(is_it(&file, &remembered(&file, FileType::RegularFile, None)).unwrap());
+        assert!(
+            !is_it(&fifo, &remembered(&fifo, FileType::RegularFile, None)).unwrap(),
+            "it would be waited for"
+        );
+        assert!(!is_it(&fifo, &remembered(&file, FileType::RegularFile, None)).unwrap());
+        let (own, _) = FileHandle::of_fd(&file).unwrap();
+        assert!(is_it(&file, &remembered(&file, FileType::RegularFile, Some(own))).unwrap());
+        // The number was used again: what was known by it had another lasting name.
+        let former = FileHandle::from_parts(1, b"former");
+        assert!(!is_it(&file, &remembered(&file, FileType::RegularFile, Some(former))).unwrap());
+    }
 }

@@ -133,6 +133,7 @@ impl Mirror {
         let at = self.location(&dir, How::MayBlock)?;
         let file = self.location(&inode, How::MayBlock)?;
         rustix::fs::linkat(rustix::fs::CWD, proc_path(file.as_fd()), &at, name, AtFlags::SYMLINK_FOLLOW)?;
+        inode.changed_by_us();
         self.entered(&dir, &at, name)
     }
 
@@ -251,6 +252,7 @@ impl Doomed {
     /// The name may have gone: an inode without names stays reachable through its descriptor, any
     /// other does not need it.
     fn settle(&self, mirror: &Mirror) {
+        self.inode.changed_by_us();
         let nameless = stat_fd(&self.fd).is_ok_and(|stat| stat.stx_nlink == 0);
         if nameless {
             mirror.descriptors.drop_all(self.inode.nodeid);

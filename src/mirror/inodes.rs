@@ -68,6 +68,7 @@ struct State {
     place: Place,
     pin: Option<Arc<OwnedFd>>,
     cached: Option<(Version, Instant)>,
+    told: Option<Version>,
 }
 
 /// What a look-up found, ready to be entered.
@@ -93,7 +94,13 @@ impl Inode {
             generation: AtomicU64::new(generation),
             file: AtomicU32::new(NO_FILE),
             locked: AtomicBool::new(false),
-            state: Mutex::new(State { handle: found.handle, place: found.place, pin: None, cached: None }),
+            state: Mutex::new(State {
+                handle: found.handle,
+                place: found.place,
+                pin: None,
+                cached: None,
+                told: None,
+            }),
         }
     }
 
@@ -130,7 +137,10 @@ impl Inode {
 
     /// Says that it has a new place, and so another path to be learned by.
     pub(super) fn moved(&self, place: Place) {
-        self.state.lock().place = place;
+        let mut state = self.state.lock();
+        state.place = place;
+        state.told = None;
+        drop(state);
         self.file.store(NO_FILE, Ordering::Release);
     }
 
@@ -160,6 +170,16 @@ impl Inode {
     /// Takes that number away.
     pub(super) fn unname(&self) {
         self.file.store(NO_FILE, Ordering::Release);
+    }
+
+    /// Notes which version the kernel is told of. True when it would take the content for what it was, and may be wrong.
+    pub(super) fn tells(&self, version: Version) -> bool {
+        self.state.lock().told.replace(version).is_some_and(|told| told.hides(&version))
+    }
+
+    /// We have changed it ourselves in a way that concerns no content: what it was told to be says nothing any more.
+    pub(super) fn changed_by_us(&self) {
+        self.state.lock().told = None;
     }
 
     /// Notes which version of the content the kernel is about to cache. True when it is the one that

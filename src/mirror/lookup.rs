@@ -71,6 +71,7 @@ impl Mirror {
         };
         let inode = self.inodes.enter(found);
         let attr = Attr::new(inode.nodeid, &stat);
+        self.tell_hidden(&inode, &attr);
         Ok(Entry { attr, generation: inode.generation(), fresh: self.fresh_named(&inode, &attr) })
     }
 

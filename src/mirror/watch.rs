@@ -16,7 +16,8 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use parking_lot::Mutex;
 
-use super::attr::Attr;
+use super::attr::{Attr, Version};
+use super::debris::close_elsewhere;
 use super::inodes::{Inode, ROOT};
 use super::{Freshness, Mirror};
 use crate::id::FileId;
@@ -196,6 +197,13 @@ impl Mirror {
         Freshness { entry: if linked { entry.min(self.timeout) } else { entry }, attr: time }
     }
 
+    /// Has the kernel forget content that it would go on to believe in, by the attributes it is about to be told.
+    pub(super) fn tell_hidden(&self, inode: &Inode, attr: &Attr) {
+        if inode.kind.is_file() && inode.tells(Version::from(attr)) && !self.watched.load(Ordering::Acquire) {
+            self.changes.content(inode.nodeid);
+        }
+    }
+
     /// How long the kernel may believe that a name in `parent` leads nowhere. When reports are lost, such names
     /// are forgotten with the name of their directory, which the root has not.
     pub fn negative_freshness(&self, parent: u64) -> Freshness {
@@ -253,7 +261,10 @@ impl Tree for Mirror {
     }
 
     fn closed_after_write(&self, inode: u64) {
-        self.descriptors.closed_after_write(inode);
+        let closed = self.descriptors.closed_after_write(inode);
+        // As soon as may be: a program that was just written is about to be executed. But this thread must not wait.
+        let at_once = self.inodes.get(inode).is_some_and(|it| self.source.answers_from_memory(it.key.dev));
+        if at_once { drop(closed) } else { close_elsewhere(closed) }
     }
 }
 

@@ -133,14 +133,26 @@ impl Trouble {
 fn directory(role: &'static str, path: &Path) -> Result<(), Trouble> {
     let (tell, told) = mpsc::channel();
     let asked = path.to_owned();
-    let ask = move || drop(tell.send(fs::metadata(asked)));
+    let ask = move || drop(tell.send(look(&asked)));
     thread::Builder::new().name(role.into()).spawn(ask).map_err(Trouble::Said)?;
     match told.recv_timeout(PATIENCE) {
         Ok(Ok(found)) if found.is_dir() => Ok(()),
         Ok(Ok(_)) => Err(Trouble::NotDirectory),
-        Ok(Err(e)) if e.raw_os_error() == Some(Errno::NOTCONN.raw_os_error()) => Err(Trouble::Dead),
+        // The latter when the connection was cut by hand.
+        Ok(Err(e)) if matches!(Errno::from_io_error(&e), Some(Errno::NOTCONN | Errno::CONNABORTED)) => {
+            Err(Trouble::Dead)
+        }
         Ok(Err(e)) => Err(Trouble::Said(e)),
         Err(_) => Err(Trouble::Silent),
+    }
+}
+
+/// Attributes may come from the kernel's memory though the daemon behind a mount has died: figures of the file system never do.
+fn look(path: &Path) -> io::Result<fs::Metadata> {
+    let found = fs::metadata(path)?;
+    match rustix::fs::statfs(path) {
+        Err(error @ (Errno::NOTCONN | Errno::CONNABORTED)) => Err(error.into()),
+        _ => Ok(found),
     }
 }
 

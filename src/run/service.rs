@@ -38,6 +38,7 @@ use crate::model::ModelLock;
 use crate::predict::PredictorChoice;
 use crate::replace::Policy;
 use crate::stats::Counters;
+use crate::sys::connection;
 
 /// Everything that waits for others at the end has this long together. Service managers kill after ten seconds and more.
 const TEARDOWN: Duration = Duration::from_secs(8);
@@ -61,6 +62,8 @@ const SWEEP: Duration = Duration::from_millis(250);
 pub(super) struct Service {
     config: Config,
     mounted: Mounted,
+    /// Its device number.
+    device: (u32, u32),
     mirror: Arc<Mirror>,
     live: Arc<Live>,
     ended: Receiver<io::Result<()>>,
@@ -233,10 +236,19 @@ impl Service {
             Err(RecvTimeoutError::Timeout)
         ) {
             log::warn!("{} is still in use: its users lose it now", self.config.mountpoint.display());
+            self.cut();
         }
         self.changes = None;
         self.live.end(deadline);
         self.control = None;
+    }
+
+    /// Ends the connection with the kernel, which has not ended by itself. Our own end would end it too; but if a thread
+    /// waits for a source that hangs, that does not come about, and who waits for us must not wait for the source.
+    fn cut(&self) {
+        if let Err(error) = connection::cut(self.device) {
+            log::debug!("the connection could not be cut: {error}");
+        }
     }
 
     /// Unmounts, also when something still uses the mount.
@@ -317,6 +329,7 @@ impl Started {
         Ok(Service {
             config,
             mounted,
+            device,
             mirror,
             live,
             ended,

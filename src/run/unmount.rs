@@ -148,9 +148,14 @@ fn holders(path: &Path) -> Vec<process::Holder> {
     holders
 }
 
+/// Names come from anywhere: control characters do not reach a terminal.
+fn told(holder: &process::Holder) -> String {
+    let (name, what) = (holder.name.escape_debug(), holder.what.to_string_lossy());
+    format!("{name} ({}) with {}", holder.pid, what.escape_debug())
+}
+
 fn users(holders: &[process::Holder]) -> String {
-    let names: Vec<_> =
-        holders.iter().take(MOST_NAMES).map(|it| format!("{} ({})", it.name, it.pid)).collect();
+    let names: Vec<_> = holders.iter().take(MOST_NAMES).map(told).collect();
     match holders.len() {
         0 => String::new(),
         n if n > MOST_NAMES => format!(": used by {} and {} more", names.join(", "), n - MOST_NAMES),
@@ -169,7 +174,9 @@ mod tests {
     use super::*;
 
     fn busy_with(count: u32) -> String {
-        let holders = (1..=count).map(|pid| process::Holder { pid, name: "cat".into() }).collect();
+        let holders = (1..=count)
+            .map(|pid| process::Holder { pid, name: "cat".into(), what: "/mnt/a".into() })
+            .collect();
         UnmountError::Busy { path: "/mnt".into(), holders }.to_string()
     }
 
@@ -178,11 +185,11 @@ mod tests {
         assert_eq!(busy_with(0), "/mnt is busy; end them, or detach it with --lazy");
         assert_eq!(
             busy_with(2),
-            "/mnt is busy: used by cat (1), cat (2); end them, or detach it with --lazy"
+            "/mnt is busy: used by cat (1) with /mnt/a, cat (2) with /mnt/a; end them, or detach it with --lazy"
         );
         assert_eq!(
             busy_with(5),
-            "/mnt is busy: used by cat (1), cat (2), cat (3) and 2 more; end them, or detach it with --lazy"
+            "/mnt is busy: used by cat (1) with /mnt/a, cat (2) with /mnt/a, cat (3) with /mnt/a and 2 more; end them, or detach it with --lazy"
         );
     }
 

@@ -26,26 +26,44 @@ pub struct Holder {
     pub pid: u32,
     /// Its name, as `ps` shows it.
     pub name: String,
+    /// One of the things it holds.
+    pub what: PathBuf,
 }
 
-/// Processes whose directory, root, program or open files lie at or below `path`, as far as we may look.
+/// Processes whose directory, root, program, open or mapped files lie at or below `path`, as far as we may look.
 /// Only links in /proc are read; the files themselves are not touched.
 ///
 /// # Errors
 /// /proc is not there.
 pub fn holders(path: &Path) -> io::Result<Vec<Holder>> {
     let pids = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    Ok(pids.filter(|pid| holds(*pid, path)).map(|pid| Holder { pid, name: name(pid) }).collect())
+    let pids: Vec<u32> = pids.collect();
+    let those = |held: fn(u32, &Path) -> Option<PathBuf>| -> Vec<Holder> {
+        let holder = |&pid: &u32| Some(Holder { pid, what: held(pid, path)?, name: name(pid) });
+        pids.iter().filter_map(holder).collect()
+    };
+    let found = those(opened);
+    // Looking at what is mapped may wait for a process that hangs: only when there is nobody else.
+    Ok(if found.is_empty() { those(mapped) } else { found })
 }
 
-fn holds(pid: u32, path: &Path) -> bool {
-    let process = directory(pid);
-    let below = |link: &Path| fs::read_link(link).is_ok_and(|target| target.starts_with(path));
-    if ["cwd", "root", "exe"].iter().any(|link| below(&process.join(link))) {
-        return true;
-    }
-    let files = fs::read_dir(process.join("fd"));
-    files.is_ok_and(|files| files.filter_map(Result::ok).any(|file| below(&file.path())))
+fn opened(pid: u32, path: &Path) -> Option<PathBuf> {
+    let links = ["cwd", "root", "exe"].map(|link| directory(pid).join(link));
+    any_link(pid, "fd", path).or_else(|| links.into_iter().find_map(|link| target(link, path)))
+}
+
+fn mapped(pid: u32, path: &Path) -> Option<PathBuf> {
+    any_link(pid, "map_files", path)
+}
+
+/// One of the links in a directory of the process that leads to `path` or below.
+fn any_link(pid: u32, list: &str, path: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(directory(pid).join(list)).into_iter().flatten();
+    entries.filter_map(|entry| target(entry.ok()?.path(), path)).next()
+}
+
+fn target(link: PathBuf, path: &Path) -> Option<PathBuf> {
+    fs::read_link(link).ok().filter(|target| target.starts_with(path))
 }
 
 fn name(pid: u32) -> String {
@@ -69,6 +87,8 @@ mod tests {
         assert!(!found(dir.path()));
         let _file = fs::File::create(dir.path().join("held")).unwrap();
         assert!(found(dir.path()));
+        let all = holders(dir.path()).unwrap();
+        assert_eq!(all.iter().find(|it| it.pid == own).unwrap().what, dir.path().join("held"));
     }
 
     #[test]

@@ -26,3 +26,13 @@ fn files_of_size_0_have_their_content() {
         assert_ne!(first, uuid(), "{path}");
     }
 }
+
+/// A cache keeps what has a size and times that tell of changes: not these.
+#[test]
+fn a_cache_of_our_own_does_not_keep_them() {
+    let scratch = Scratch::new();
+    let mount = Mount::of(Path::new(SOURCE), &scratch.point()).option("cache=own").start();
+    assert_eq!(fs::read(mount.join("ostype")).unwrap(), b"Linux\n");
+    let uuid = || fs::read(mount.join("random/uuid")).unwrap();
+    assert!(!uuid().is_empty() && uuid() != uuid());
+}

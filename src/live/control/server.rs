@@ -5,6 +5,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,6 +15,8 @@ use std::time::Duration;
 
 /// A client that takes longer than this to ask, or to take its answer, is let go.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// When not even the reserve helped, so long passes before the next attempt.
+const SHORTAGE: Duration = Duration::from_millis(100);
 /// The requests there are fit many times over.
 const LONGEST_REQUEST: usize = 64 << 10;
 
@@ -98,6 +101,7 @@ fn inode(path: &Path) -> io::Result<u64> {
 }
 
 fn listen(listener: &UnixListener, wake: &UnixStream, handler: &Handler) {
+    let mut reserve = Reserve::new();
     loop {
         match stir(listener, wake, None) {
             Ok(Stir::Word) => {}
@@ -106,11 +110,41 @@ fn listen(listener: &UnixListener, wake: &UnixStream, handler: &Handler) {
             Err(e) => return log::warn!("the control socket is closed: {e}"),
         }
         // A client that has left in the meantime is no concern of ours.
-        let attended = listener.accept().and_then(|(stream, _)| attend(stream, wake, handler));
+        let attended = reserve.accept(listener).and_then(|stream| attend(stream, wake, handler));
         if let Err(e) = attended {
             log::debug!("a client of the control socket: {e}");
         }
     }
+}
+
+/// A descriptor to give up when there are no others: a client that cannot be let in stays at the door, and we would ask for
+/// it again and again. And just then somebody wants to know what is going on.
+struct Reserve(Option<OwnedFd>);
+
+impl Reserve {
+    fn new() -> Self {
+        // Without one, the next wait is all that can be done.
+        Reserve(fs::File::open("/dev/null").ok().map(Into::into))
+    }
+
+    fn accept(&mut self, listener: &UnixListener) -> io::Result<UnixStream> {
+        if self.0.is_none() {
+            *self = Reserve::new();
+        }
+        let accepted = match listener.accept() {
+            Err(error) if is_shortage(&error) && self.0.take().is_some() => listener.accept(),
+            accepted => accepted,
+        };
+        if accepted.as_ref().is_err_and(is_shortage) {
+            thread::sleep(SHORTAGE);
+        }
+        accepted.map(|(stream, _)| stream)
+    }
+}
+
+/// Are there no descriptors left for us, or for anybody?
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
 /// What a wait ended with.

@@ -141,3 +141,38 @@ proptest! {
         prop_assert!(answered);
     }
 }
+
+/// In a process of its own, for the limit holds for all of it: this test runs itself.
+#[test]
+fn who_asks_when_no_descriptor_is_left_is_answered() {
+    const MARK: &str = "AUGURFS_TEST_WITHOUT_DESCRIPTORS";
+    const NAME: &str = "live::control::server::tests::who_asks_when_no_descriptor_is_left_is_answered";
+    if std::env::var_os(MARK).is_none() {
+        let mut own = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = own.args(["--exact", NAME]).env(MARK, "1").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    setrlimit(Resource::Nofile, Rlimit { current: Some(64), maximum: Some(64) }).unwrap();
+    let place = place();
+    let _guard = serve(&place.socket, handler).unwrap();
+    let mut streams: Vec<_> = (0..3).map(|_| UnixStream::pair().unwrap()).collect();
+    // One for each of the three connections, made when there are no more: only the listener lacks one.
+    let mut files = Vec::new();
+    while let Ok(file) = fs::File::open("/dev/null") {
+        files.push(file);
+    }
+    for _ in 0..3 {
+        drop(streams.pop());
+        let mut stream = UnixStream::connect(&place.socket).unwrap();
+        while let Ok(file) = fs::File::open("/dev/null") {
+            files.push(file);
+        }
+        stream.write_all(b"{\"command\":\"stats\"}\n").unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with("{\"reply\":\"stats\""), "{said}");
+    }
+}
