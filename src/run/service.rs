@@ -4,6 +4,7 @@
 //! unmounted; teardown is in this order: save the model, no more prefetching through the mount, unmount,
 //! wait for the kernel to let go; whatever hangs, all of it takes about as long as `TEARDOWN`.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,13 +26,15 @@ use super::path::{Allowance, ChosenPath, choose};
 use super::recording;
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
+use super::takeover::{self, Deed, Holdings, Inheritance, Order, Succession, Will, hand_over};
 use super::tuning::Tuning;
 use super::watching::watch_changes;
 use super::{MountError, notice, own_cache, presence, seed};
+use crate::codec::Reader;
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
-use crate::fuse::Session;
-use crate::live::control::ControlGuard;
+use crate::fuse::{Handover, Session};
+use crate::live::control::{ControlGuard, Response};
 use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
 use crate::model::ModelLock;
@@ -63,6 +66,11 @@ pub(super) struct Service {
     mounted: Mounted,
     mirror: Arc<Mirror>,
     live: Arc<Live>,
+    source: Arc<OwnedFd>,
+    below: Arc<OwnedFd>,
+    chosen: ChosenPath,
+    handover: Handover,
+    orders: Receiver<Order>,
     ended: Receiver<io::Result<()>>,
     gone: Receiver<()>,
     wishes: Receiver<Wish>,
@@ -72,8 +80,9 @@ pub(super) struct Service {
     reporter: Arc<Reporter>,
     tuning: Arc<Tuning>,
     changes: Option<ChangeWatch>,
-    _guardian: Option<Guardian>,
-    _model_lock: Option<ModelLock>,
+    guardian: Option<Guardian>,
+    model: Option<PathBuf>,
+    lock: Option<ModelLock>,
 }
 
 impl Service {
@@ -104,33 +113,47 @@ impl Service {
                 chosen.reason
             );
         }
-        let counters = Arc::new(Counters::default());
-        let names = Arc::default();
-        let live = Live::start(LiveConfig {
-            source: source.clone(),
-            names: Arc::clone(&names),
-            model,
-            settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(&config) },
-            memory: config.model_size,
-            inode_window: config.inode_window,
-            join_wait: config.join_wait,
-            save_interval: config.save_interval,
-            record: config.record.as_deref().map(recording::file).transpose()?,
-            counters: counters.clone(),
-        })
-        .map_err(MountError::Session)?;
-        let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout, !config.atime)
-            .map_err(|error| MountError::Session(error.into()))?;
-        let mirror = Arc::new(match own_cache::settings(&config, policy) {
-            Some(settings) => mirror.with_own_cache(settings),
-            None => mirror,
-        });
-        let session = Session::mount(mirror.clone(), &config, chosen.path, counters.clone())
+        let made = make(&config, predictor, policy, &source, model.clone())?;
+        let session = Session::mount(made.mirror.clone(), &config, chosen.path, made.counters.clone())
             .map_err(MountError::Session)?;
         // From here on an error takes the mount away again.
         let mounted = Mounted::at(config.mountpoint.clone());
-        let started = Started { config, chosen, mirror, live, counters, signals, wishes, lock };
-        started.finish(session, mounted, &source, below)
+        let started = Started { config, chosen, made, model, signals, wishes, lock, source, below };
+        started.finish(session, mounted, None)
+    }
+
+    /// Goes on with a mount that another process has.
+    ///
+    /// # Errors
+    /// What made that impossible; the other process has been told, and goes on.
+    pub(super) fn inherit(
+        config: Config,
+        predictor: PredictorChoice,
+        policy: Policy,
+        mut will: Will,
+    ) -> Result<Self, MountError> {
+        let (to_wishes, wishes) = bounded(8);
+        let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
+        let mut config = config;
+        config.read_only = will.read_only;
+        config.own_cache = will.own_cache;
+        config.model = will.model.clone();
+        if config.record.take().is_some() {
+            log::warn!("the recording into a file has ended with the process that wrote it");
+        }
+        let chosen = ChosenPath { path: will.path, reason: will.reason.clone() };
+        let (model, lock) = (will.model.clone(), will.lock.take().map(ModelLock::from));
+        let source = Arc::new(will.source.try_clone().map_err(MountError::Session)?);
+        let below = Arc::new(will.below.try_clone().map_err(MountError::Session)?);
+        let made = make(&config, predictor, policy, &source, model.clone())?;
+        let mut agreement = Reader::new(&will.agreement);
+        let (mirror, counters) = (made.mirror.clone(), made.counters.clone());
+        let session = Session::adopt(mirror, &config, chosen.path, counters, &will.device, &mut agreement)
+            .map_err(MountError::Session)?;
+        let mounted = Mounted::lent(config.mountpoint.clone(), will.number);
+        let inheritance = will.execute(&made.mirror, &session).map_err(MountError::Session)?;
+        let started = Started { config, chosen, made, model, signals, wishes, lock, source, below };
+        started.finish(session, mounted, Some(inheritance))
     }
 
     /// Serves until the mount has gone.
@@ -148,6 +171,8 @@ impl Service {
                     Ok(Wish::Reload) => self.reload(),
                     Ok(Wish::Stop) | Err(_) => break Ok(()),
                 },
+                recv(self.orders) -> order => if let Ok(order) = order
+                    && let Some(end) = self.upgrade(order) { break end },
                 recv(sweep) -> _ => {
                     self.mirror.sweep();
                     self.reporter.note();
@@ -167,6 +192,64 @@ impl Service {
     /// Unmounts and ends at once: nobody wants the mount.
     pub(super) fn stop(self) {
         self.finish();
+    }
+
+    /// Hands the mount over to another process, and ends this one; goes on if that cannot be had. The mount's end is the
+    /// answer if it was lost on the way.
+    fn upgrade(&mut self, order: Order) -> Option<io::Result<()>> {
+        let deed = Deed {
+            program: env!("CARGO_PKG_VERSION").into(),
+            device: self.mounted.device().ok()?,
+            path: self.chosen.path,
+            reason: self.chosen.reason.clone(),
+            own_cache: self.config.own_cache,
+            read_only: self.config.read_only,
+            model: self.model.clone(),
+        };
+        let holdings = Holdings {
+            config: &self.config,
+            tuned: self.tuning.options(),
+            deed,
+            handover: &self.handover,
+            mirror: &self.mirror,
+            source: &self.source,
+            below: &self.below,
+            lock: self.lock.as_ref().map(AsRef::as_ref),
+        };
+        match hand_over(&holdings, &order.program, || save(&self.live)) {
+            Ok(succession) => match self.leave(order, succession) {
+                Ok(end) => match end {},
+                Err(error) => Some(Err(error)),
+            },
+            Err(error) => {
+                log::warn!("{} goes on as it was: {error}", self.config.mountpoint.display());
+                order.tell(&Response::Error { message: format!("the mount goes on as it was: {error}") });
+                None
+            }
+        }
+    }
+
+    /// Ends this process, which has handed the mount over.
+    ///
+    /// # Errors
+    /// The successor has died with it: then the mount is ours to take away.
+    fn leave(&mut self, order: Order, succession: Succession) -> io::Result<Infallible> {
+        if let Err(error) = &succession.serves {
+            let message = format!("the new process has died with the mount: {error}");
+            order.tell(&Response::Error { message: message.clone() });
+            return Err(io::Error::other(message));
+        }
+        self.mounted.left();
+        // What was changed below before the successor watched is told to the end; the kernel's caches are its as well.
+        self.changes = None;
+        let deadline = Instant::now() + HOLD;
+        while !self.mirror.has_told() && Instant::now() < deadline {
+            std::thread::sleep(MOMENT / 100);
+        }
+        self.guardian = None;
+        let stops = self.wishes.try_iter().any(|wish| wish == Wish::Stop);
+        order.tell(&Response::Done { message: succession.message() });
+        Err(takeover::leave(&succession, &self.config.mountpoint, stops))
     }
 
     fn save_and_tell(&self) {
@@ -263,35 +346,85 @@ fn attempt(mountpoint: PathBuf, deadline: Instant) -> Result<(), Errno> {
     told.recv_deadline(deadline).unwrap_or(Err(Errno::TIMEDOUT))
 }
 
+/// What answers requests, apart from the session.
+struct Made {
+    mirror: Arc<Mirror>,
+    live: Arc<Live>,
+    counters: Arc<Counters>,
+}
+
+fn make(
+    config: &Config,
+    predictor: PredictorChoice,
+    policy: Policy,
+    source: &Arc<OwnedFd>,
+    model: Option<PathBuf>,
+) -> Result<Made, MountError> {
+    let counters = Arc::new(Counters::default());
+    let names = Arc::default();
+    let live = Live::start(LiveConfig {
+        source: source.clone(),
+        names: Arc::clone(&names),
+        model,
+        settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(config) },
+        memory: config.model_size,
+        inode_window: config.inode_window,
+        join_wait: config.join_wait,
+        save_interval: config.save_interval,
+        record: config.record.as_deref().map(recording::file).transpose()?,
+        counters: counters.clone(),
+    })
+    .map_err(MountError::Session)?;
+    let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout, !config.atime)
+        .map_err(|error| MountError::Session(error.into()))?;
+    let mirror = Arc::new(match own_cache::settings(config, policy) {
+        Some(settings) => mirror.with_own_cache(settings),
+        None => mirror,
+    });
+    Ok(Made { mirror, live, counters })
+}
+
 /// Everything that exists before the session answers its first request.
 struct Started {
     config: Config,
     chosen: ChosenPath,
-    mirror: Arc<Mirror>,
-    live: Arc<Live>,
-    counters: Arc<Counters>,
+    made: Made,
+    model: Option<PathBuf>,
     signals: SignalWatch,
     wishes: Receiver<Wish>,
     lock: Option<ModelLock>,
+    source: Arc<OwnedFd>,
+    below: Arc<OwnedFd>,
 }
 
 impl Started {
     fn finish(
         self,
         session: Session,
-        mounted: Mounted,
-        source: &OwnedFd,
-        below: Arc<OwnedFd>,
+        mut mounted: Mounted,
+        inheritance: Option<Inheritance>,
     ) -> Result<Service, MountError> {
-        let Started { config, chosen, mirror, live, counters, signals, wishes, lock } = self;
+        let Started { config, chosen, made, model, signals, wishes, lock, source, below } = self;
+        let Made { mirror, live, counters } = made;
         let device = mounted.device().map_err(MountError::Session)?;
-        mirror.cover(device, below);
-        let guardian = guard(&config, device);
+        mirror.cover(device, below.clone());
+        // What another process has is guarded by that.
+        let mut guardian = if inheritance.is_none() { guard(&config, device) } else { None };
         mirror.connect(session.kernel()).map_err(MountError::Session)?;
         let passthrough = session.passthrough();
         // Before the first answer: what is told from now on is watched.
-        let (changes, watch) = watch_changes(&config, &mirror, source);
+        let (changes, watch) = watch_changes(&config, &mirror, &source);
+        if let Some(inheritance) = &inheritance {
+            inheritance.take().map_err(MountError::Session)?;
+            mounted.ours();
+            guardian = guard(&config, device);
+        }
+        let handover = session.handover();
         let (session, ended) = answer(session).map_err(MountError::Session)?;
+        if let Some(inheritance) = &inheritance {
+            handover.ask_again();
+            inheritance.serves();
+        }
         let (to_gone, gone) = bounded(1);
         presence::watch(device, to_gone).map_err(MountError::Session)?;
         if chosen.path == DataPath::Resident {
@@ -303,7 +436,7 @@ impl Started {
         log::info!("{place} is mounted, path {}: {}", chosen.path.as_str(), chosen.reason);
         let reporter = Arc::new(Reporter::new(
             &config,
-            chosen,
+            chosen.clone(),
             passthrough,
             watch,
             live.clone(),
@@ -311,12 +444,18 @@ impl Started {
             mirror.clone(),
         ));
         let tuning = Arc::new(Tuning::new(&config, live.clone()));
-        let control = answers::listen(device, reporter.clone(), tuning.clone(), live.clone());
+        let (to_orders, orders) = bounded(1);
+        let control = answers::listen(device, reporter.clone(), tuning.clone(), live.clone(), to_orders);
         Ok(Service {
             config,
             mounted,
             mirror,
             live,
+            source,
+            below,
+            chosen,
+            handover,
+            orders,
             ended,
             gone,
             wishes,
@@ -326,8 +465,9 @@ impl Started {
             reporter,
             tuning,
             changes,
-            _guardian: guardian,
-            _model_lock: lock,
+            guardian,
+            model,
+            lock,
         })
     }
 }
