@@ -37,11 +37,11 @@ pub fn serve_if_asked() -> Option<u8> {
         let interactive = io::stdin().is_terminal();
         std::thread::spawn(move || signals.forever().for_each(|signal| pass_on(signal, interactive)));
     }
-    let mut verdict = 1;
-    // Whoever serves now is our child, for those who have handed over are gone.
+    let mut verdict = 0;
+    // Whoever has handed over has ended well, and so do guardians: any other code is of the one who served last.
     while let Some((child, code)) = next_end() {
         log::debug!("process {child} has ended, after {pid} had taken over");
-        verdict = code;
+        verdict = if code == 0 { verdict } else { code };
     }
     Some(verdict)
 }

@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sealed_comes_out_whole_or_not_at_all(words: Vec<u8>, at: usize, bit in 0..8) {
+        fn what_is_sealed_comes_out_whole_or_not_at_all(words: Vec<u8>, at: usize, bit in 0..8_u8) {
             prop_assert_eq!(unseal(seal(&words).unwrap()).unwrap(), words.clone());
             let mut damaged = sealed(&words);
             let at = at % damaged.len();

@@ -164,12 +164,8 @@ fn arguments(config: &Config, tuned: &str) -> Vec<OsString> {
         lists.append(&mut last);
     }
     arguments.extend(lists.into_iter().flat_map(|list| ["-o".into(), list]));
-    let loud = match log::max_level() {
-        log::LevelFilter::Trace => 3,
-        log::LevelFilter::Debug => 2,
-        log::LevelFilter::Info => 1,
-        _ => 0,
-    };
+    let levels = [log::Level::Info, log::Level::Debug, log::Level::Trace];
+    let loud = levels.into_iter().filter(|&level| log::log_enabled!(target: "augurfs::run", level)).count();
     arguments.extend((0..loud).map(|_| "-v".into()));
     arguments
 }
