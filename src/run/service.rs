@@ -4,8 +4,9 @@
 //! unmounted; teardown is in this order: save the model, no more prefetching through the mount, unmount,
 //! wait for the kernel to let go; whatever hangs, all of it takes about as long as `TEARDOWN`.
 
-use std::convert::Infallible;
-use std::fs::File;
+mod made;
+mod upgrade;
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -14,33 +15,30 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, bounded, select, tick};
-use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
+
+use made::{Made, is_read_only, make, open_mountpoint, open_source};
 
 use super::answers;
 use super::guardian::Guardian;
 use super::keeping::lock_model;
 use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
-use super::recording;
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
-use super::takeover::{self, Deed, Holdings, Inheritance, Order, Succession, Will, hand_over};
+use super::takeover::{Inheritance, Order};
 use super::tuning::Tuning;
 use super::watching::watch_changes;
 use super::{MountError, notice, own_cache, presence, seed};
-use crate::codec::Reader;
 use crate::config::{Config, DataPath};
-use crate::engine::Settings;
 use crate::fuse::{Handover, Session};
-use crate::live::control::{ControlGuard, Response};
-use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
+use crate::live::control::ControlGuard;
+use crate::live::{Attachment, ChangeWatch, Live};
 use crate::mirror::Mirror;
 use crate::model::ModelLock;
 use crate::predict::PredictorChoice;
 use crate::replace::Policy;
-use crate::stats::Counters;
 
 /// Everything that waits for others at the end has this long together. Service managers kill after ten seconds and more.
 const TEARDOWN: Duration = Duration::from_secs(8);
@@ -122,40 +120,6 @@ impl Service {
         started.finish(session, mounted, None)
     }
 
-    /// Goes on with a mount that another process has.
-    ///
-    /// # Errors
-    /// What made that impossible; the other process has been told, and goes on.
-    pub(super) fn inherit(
-        config: Config,
-        predictor: PredictorChoice,
-        policy: Policy,
-        mut will: Will,
-    ) -> Result<Self, MountError> {
-        let (to_wishes, wishes) = bounded(8);
-        let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
-        let mut config = config;
-        config.read_only = will.read_only;
-        config.own_cache = will.own_cache;
-        config.model = will.model.clone();
-        if config.record.take().is_some() {
-            log::warn!("the recording into a file has ended with the process that wrote it");
-        }
-        let chosen = ChosenPath { path: will.path, reason: will.reason.clone() };
-        let (model, lock) = (will.model.clone(), will.lock.take().map(ModelLock::from));
-        let source = Arc::new(will.source.try_clone().map_err(MountError::Session)?);
-        let below = Arc::new(will.below.try_clone().map_err(MountError::Session)?);
-        let made = make(&config, predictor, policy, &source, model.clone())?;
-        let mut agreement = Reader::new(&will.agreement);
-        let (mirror, counters) = (made.mirror.clone(), made.counters.clone());
-        let session = Session::adopt(mirror, &config, chosen.path, counters, &will.device, &mut agreement)
-            .map_err(MountError::Session)?;
-        let mounted = Mounted::lent(config.mountpoint.clone(), will.number);
-        let inheritance = will.execute(&made.mirror, &session).map_err(MountError::Session)?;
-        let started = Started { config, chosen, made, model, signals, wishes, lock, source, below };
-        started.finish(session, mounted, Some(inheritance))
-    }
-
     /// Serves until the mount has gone.
     ///
     /// # Errors
@@ -192,64 +156,6 @@ impl Service {
     /// Unmounts and ends at once: nobody wants the mount.
     pub(super) fn stop(self) {
         self.finish();
-    }
-
-    /// Hands the mount over to another process, and ends this one; goes on if that cannot be had. The mount's end is the
-    /// answer if it was lost on the way.
-    fn upgrade(&mut self, order: Order) -> Option<io::Result<()>> {
-        let deed = Deed {
-            program: env!("CARGO_PKG_VERSION").into(),
-            device: self.mounted.device().ok()?,
-            path: self.chosen.path,
-            reason: self.chosen.reason.clone(),
-            own_cache: self.config.own_cache,
-            read_only: self.config.read_only,
-            model: self.model.clone(),
-        };
-        let holdings = Holdings {
-            config: &self.config,
-            tuned: self.tuning.options(),
-            deed,
-            handover: &self.handover,
-            mirror: &self.mirror,
-            source: &self.source,
-            below: &self.below,
-            lock: self.lock.as_ref().map(AsRef::as_ref),
-        };
-        match hand_over(&holdings, &order.program, || save(&self.live)) {
-            Ok(succession) => match self.leave(order, succession) {
-                Ok(end) => match end {},
-                Err(error) => Some(Err(error)),
-            },
-            Err(error) => {
-                log::warn!("{} goes on as it was: {error}", self.config.mountpoint.display());
-                order.tell(&Response::Error { message: format!("the mount goes on as it was: {error}") });
-                None
-            }
-        }
-    }
-
-    /// Ends this process, which has handed the mount over.
-    ///
-    /// # Errors
-    /// The successor has died with it: then the mount is ours to take away.
-    fn leave(&mut self, order: Order, succession: Succession) -> io::Result<Infallible> {
-        if let Err(error) = &succession.serves {
-            let message = format!("the new process has died with the mount: {error}");
-            order.tell(&Response::Error { message: message.clone() });
-            return Err(io::Error::other(message));
-        }
-        self.mounted.left();
-        // What was changed below before the successor watched is told to the end; the kernel's caches are its as well.
-        self.changes = None;
-        let deadline = Instant::now() + HOLD;
-        while !self.mirror.has_told() && Instant::now() < deadline {
-            std::thread::sleep(MOMENT / 100);
-        }
-        self.guardian = None;
-        let stops = self.wishes.try_iter().any(|wish| wish == Wish::Stop);
-        order.tell(&Response::Done { message: succession.message() });
-        Err(takeover::leave(&succession, &self.config.mountpoint, stops))
     }
 
     fn save_and_tell(&self) {
@@ -344,44 +250,6 @@ fn attempt(mountpoint: PathBuf, deadline: Instant) -> Result<(), Errno> {
     };
     std::thread::Builder::new().name("unmount".into()).spawn(unmount).map_err(|_| Errno::AGAIN)?;
     told.recv_deadline(deadline).unwrap_or(Err(Errno::TIMEDOUT))
-}
-
-/// What answers requests, apart from the session.
-struct Made {
-    mirror: Arc<Mirror>,
-    live: Arc<Live>,
-    counters: Arc<Counters>,
-}
-
-fn make(
-    config: &Config,
-    predictor: PredictorChoice,
-    policy: Policy,
-    source: &Arc<OwnedFd>,
-    model: Option<PathBuf>,
-) -> Result<Made, MountError> {
-    let counters = Arc::new(Counters::default());
-    let names = Arc::default();
-    let live = Live::start(LiveConfig {
-        source: source.clone(),
-        names: Arc::clone(&names),
-        model,
-        settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(config) },
-        memory: config.model_size,
-        inode_window: config.inode_window,
-        join_wait: config.join_wait,
-        save_interval: config.save_interval,
-        record: config.record.as_deref().map(recording::file).transpose()?,
-        counters: counters.clone(),
-    })
-    .map_err(MountError::Session)?;
-    let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout, !config.atime)
-        .map_err(|error| MountError::Session(error.into()))?;
-    let mirror = Arc::new(match own_cache::settings(config, policy) {
-        Some(settings) => mirror.with_own_cache(settings),
-        None => mirror,
-    });
-    Ok(Made { mirror, live, counters })
 }
 
 /// Everything that exists before the session answers its first request.
@@ -487,36 +355,6 @@ fn answer(session: Session) -> io::Result<(JoinHandle<()>, Receiver<io::Result<(
         let _ = to.send(session.run());
     };
     Ok((std::thread::Builder::new().name("session".into()).spawn(run)?, ended))
-}
-
-fn open_source(config: &Config) -> Result<OwnedFd, MountError> {
-    File::open(&config.source).map(OwnedFd::from).map_err(|reason| MountError::Unreadable {
-        role: "source",
-        path: config.source.clone(),
-        reason,
-    })
-}
-
-/// Is the file system of the source mounted read-only?
-fn is_read_only(source: &OwnedFd) -> bool {
-    rustix::fs::fstatvfs(source).is_ok_and(|volume| volume.f_flag.contains(StatVfsMountFlags::RDONLY))
-}
-
-fn open_mountpoint(config: &Config) -> Result<OwnedFd, MountError> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // What lies below a mount that is there already cannot be had any more, and is wanted in one case only.
-    let place = match config.descriptor {
-        Some(_) if config.mountpoint.starts_with(&config.source) => {
-            return Err(MountError::Session(io::Error::other("it is mounted inside its own source")));
-        }
-        Some(_) => Path::new("/"),
-        None => &config.mountpoint,
-    };
-    rustix::fs::open(place, flags, Mode::empty()).map_err(|error| MountError::Unreadable {
-        role: "mountpoint",
-        path: config.mountpoint.clone(),
-        reason: error.into(),
-    })
 }
 
 /// Gives workers their own way into the mount, and starts the watching of opens.

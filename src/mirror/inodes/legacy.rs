@@ -139,3 +139,99 @@ fn flag(words: &mut Reader<'_>) -> Result<bool, CodecError> {
         _ => Err(CodecError { at, expected: "yes or no" }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::fd::OwnedFd;
+
+    const ROOT_KEY: Key = Key { dev: 1, ino: 2 };
+
+    /// An inode that a look-up found, and what has become of it since.
+    #[derive(Clone, Debug)]
+    struct Fate {
+        key: Key,
+        name: Vec<u8>,
+        handle: Option<Vec<u8>>,
+        lookups: u8,
+        locked: bool,
+        pinned: bool,
+    }
+
+    fn fate() -> impl Strategy<Value = Fate> {
+        let inode = prop_oneof![3..20_u64, Just(1 << 50), any::<u64>()];
+        let key = (1..4_u64, inode).prop_map(|(dev, ino)| Key { dev, ino });
+        (key, any::<Vec<u8>>(), any::<Option<Vec<u8>>>(), 1..4_u8, any::<bool>(), any::<bool>()).prop_map(
+            |(key, name, handle, lookups, locked, pinned)| Fate {
+                key,
+                name,
+                handle,
+                lookups,
+                locked,
+                pinned,
+            },
+        )
+    }
+
+    fn live(inodes: &Inodes, fate: &Fate) {
+        for _ in 0..fate.lookups {
+            let inode = inodes.enter(Found {
+                key: fate.key,
+                kind: FileType::RegularFile,
+                handle: fate.handle.as_ref().map(|bytes| FileHandle::from_parts(-3, bytes)),
+                place: Place { parent: ROOT, name: fate.name.clone().into() },
+            });
+            if fate.locked {
+                inode.set_locked();
+            }
+            if fate.pinned {
+                let file: OwnedFd = std::fs::File::open("/").unwrap().into();
+                let _former = inode.set_pin(Some(Arc::new(file)));
+            }
+        }
+    }
+
+    /// Everything that an answer to the kernel can depend on.
+    fn told(inode: &Inode) -> impl PartialEq + std::fmt::Debug {
+        let lookups = inode.lookups.load(Ordering::Acquire);
+        let pin = inode.pin().map(|pin| rustix::fs::fstat(pin).unwrap().st_ino);
+        (
+            (inode.key, inode.kind, lookups, inode.generation()),
+            inode.handle(),
+            inode.place(),
+            inode.is_locked(),
+            pin,
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_means_the_same_in_the_next_process(
+            fates in proptest::collection::vec(fate(), 0..30), later in proptest::collection::vec(fate(), 0..5),
+            cut: proptest::sample::Index,
+        ) {
+            let first = Inodes::new(ROOT_KEY, None);
+            fates.iter().for_each(|fate| live(&first, fate));
+            let (mut words, mut bundle) = (Vec::new(), Bundle::default());
+            first.bequeath(&mut words, &mut bundle);
+
+            let second = Inodes::new(ROOT_KEY, None);
+            let files = bundle.files().to_vec();
+            let mut legacy = Legacy { words: Reader::new(&words), files: files.clone() };
+            second.inherit(&mut legacy).unwrap();
+            legacy.words.finish("the end").unwrap();
+            // Whoever is met later is called the same by both.
+            later.iter().for_each(|fate| { live(&first, fate); live(&second, fate) });
+            prop_assert_eq!(first.all().len(), second.all().len());
+            for inode in first.all() {
+                let heir = second.get(inode.nodeid).unwrap();
+                prop_assert_eq!(told(&heir), told(&inode));
+            }
+            let other = Inodes::new(Key { dev: 1, ino: 9 }, None);
+            prop_assert!(other.inherit(&mut Legacy { words: Reader::new(&words), files: files.clone() }).is_err());
+            let torn = Reader::new(&words[..cut.index(words.len())]);
+            prop_assert!(Inodes::new(ROOT_KEY, None).inherit(&mut Legacy { words: torn, files }).is_err());
+        }
+    }
+}
