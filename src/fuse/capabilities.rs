@@ -64,11 +64,9 @@ pub(crate) fn negotiate(config: &mut KernelConfig, path: DataPath, own_cache: bo
     if own_cache && !ask(config, InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP) {
         log::warn!("this kernel maps no files shared while the own cache serves their reads");
     }
-    if path == DataPath::Passthrough {
-        if ask(config, InitFlags::FUSE_PASSTHROUGH) {
-            // At most 2, which is fuser's limit as well.
-            let _ = config.set_max_stack_depth(1);
-        }
+    if path == DataPath::Passthrough && ask(config, InitFlags::FUSE_PASSTHROUGH) {
+        // At most 2, which is fuser's limit as well.
+        let _ = config.set_max_stack_depth(1);
     }
     asked
 }

@@ -229,9 +229,11 @@ mod tests {
                 prop_assert_eq!(told(&heir), told(&inode));
             }
             let other = Inodes::new(Key { dev: 1, ino: 9 }, None);
-            prop_assert!(other.inherit(&mut Legacy { words: Reader::new(&words), files: files.clone() }).is_err());
+            let refused = other.inherit(&mut Legacy { words: Reader::new(&words), files: files.clone() }).is_err();
+            prop_assert!(refused, "another source");
             let torn = Reader::new(&words[..cut.index(words.len())]);
-            prop_assert!(Inodes::new(ROOT_KEY, None).inherit(&mut Legacy { words: torn, files }).is_err());
+            let refused = Inodes::new(ROOT_KEY, None).inherit(&mut Legacy { words: torn, files }).is_err();
+            prop_assert!(refused, "torn");
         }
     }
 }
