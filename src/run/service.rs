@@ -288,9 +288,12 @@ impl Started {
             guardian = guard(&config, device);
         }
         let handover = session.handover();
+        if inheritance.is_some() {
+            // Before anything is read here: what is under way must not be sent twice.
+            handover.ask_again();
+        }
         let (session, ended) = answer(session).map_err(MountError::Session)?;
         if let Some(inheritance) = &inheritance {
-            handover.ask_again();
             inheritance.serves();
         }
         let (to_gone, gone) = bounded(1);
