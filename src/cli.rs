@@ -19,6 +19,7 @@ mod simulate;
 mod stats;
 mod top;
 mod trace;
+mod upgrade;
 mod words;
 
 use crate::config::{FileError, OptionError};
@@ -37,6 +38,9 @@ const NOT_MOUNTED: u8 = 32;
 pub fn main() -> ExitCode {
     if crate::run::guardian::serve_if_asked() {
         return ExitCode::SUCCESS;
+    }
+    if let Some(verdict) = crate::run::takeover::serve_if_asked() {
+        return ExitCode::from(verdict);
     }
     ExitCode::from(run(std::env::args_os()))
 }
@@ -68,6 +72,7 @@ fn obey(words: Words) -> anyhow::Result<u8> {
         Some(Command::Pause(place)) => act::pause(&place, true),
         Some(Command::Resume(place)) => act::pause(&place, false),
         Some(Command::Set(words)) => act::set(&words),
+        Some(Command::Upgrade(words)) => upgrade::run(&words),
         Some(Command::Doctor) => doctor::run(),
         Some(Command::Trace(trace)) => trace::obey(trace),
         Some(Command::Explain(words)) => explain::run(&words),

@@ -12,10 +12,13 @@ mod adapter;
 mod backing;
 mod capabilities;
 mod convert;
+mod gate;
+mod handover;
 mod listing;
 mod locking;
 mod opening;
 mod pool;
+mod prologue;
 mod readers;
 mod replies;
 mod serve;
@@ -28,7 +31,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use fuser::{INodeNo, MountOption, Notifier, SessionACL};
 use rustix::mount::MountFlags;
@@ -39,15 +42,20 @@ use crate::stats::Counters;
 use crate::sys::descriptor;
 use adapter::Adapter;
 use backing::Backings;
+use gate::Gate;
 use pool::Pool;
+use prologue::Agreed;
 use readers::{READERS, Readers};
 use serve::Desk;
 use waiting::Waiting;
+
+pub use handover::{Handover, Paused};
 
 /// A mounted file system that has not begun to answer, or is answering.
 #[derive(Debug)]
 pub struct Session {
     session: fuser::Session<Adapter>,
+    desk: Weak<Desk>,
     backings: Arc<Backings>,
     counters: Arc<Counters>,
 }
@@ -74,19 +82,8 @@ impl Session {
         path: DataPath,
         counters: Arc<Counters>,
     ) -> io::Result<Self> {
-        let backings = Arc::new(Backings::new(path == DataPath::Passthrough));
-        let (pool, readers) = (Pool::new()?, Readers::new(READERS));
-        let adapter = Adapter {
-            desk: Desk {
-                mirror,
-                pool,
-                readers,
-                waiting: Arc::new(Waiting::default()),
-                path,
-                backings: backings.clone(),
-                counters: counters.clone(),
-            },
-        };
+        let desk = desk(mirror, path, counters)?;
+        let adapter = Adapter { desk: desk.clone() };
         let session = if let Some(number) = config.descriptor {
             fuser::Session::from_fd(adapter, descriptor::adopt(number)?, SessionACL::All, threads())?
         } else if rustix::process::geteuid().is_root() {
@@ -96,7 +93,14 @@ impl Session {
         } else {
             fuser::Session::new(adapter, &config.mountpoint, &user_options(config))?
         };
-        Ok(Session { session, backings, counters })
+        Self::of(session, &desk)
+    }
+
+    fn of(session: fuser::Session<Adapter>, desk: &Arc<Desk>) -> io::Result<Self> {
+        let device = rustix::io::fcntl_dupfd_cloexec(&session, 0)?;
+        desk.backings.set_device(Some(Arc::new(device)));
+        let (backings, counters) = (desk.backings.clone(), desk.counters.clone());
+        Ok(Session { session, desk: Arc::downgrade(desk), backings, counters })
     }
 
     /// The way to the kernel's caches of this mount.
@@ -114,8 +118,24 @@ impl Session {
     /// # Errors
     /// What reading /dev/fuse gives, other than the end.
     pub fn run(self) -> io::Result<()> {
-        self.session.run()
+        let ended = self.session.run();
+        self.backings.set_device(None);
+        ended
     }
+}
+
+fn desk(mirror: Arc<Mirror>, path: DataPath, counters: Arc<Counters>) -> io::Result<Arc<Desk>> {
+    Ok(Arc::new(Desk {
+        mirror,
+        pool: Pool::new()?,
+        readers: Readers::new(READERS),
+        gate: Gate::default(),
+        agreed: Agreed::new(),
+        waiting: Arc::new(Waiting::default()),
+        path,
+        backings: Arc::new(Backings::new(path == DataPath::Passthrough)),
+        counters,
+    }))
 }
 
 /// Mounts with mount(2); the open device comes back.

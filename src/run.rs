@@ -20,6 +20,7 @@ mod report;
 mod seed;
 mod service;
 pub mod signals;
+pub mod takeover;
 mod tuning;
 pub mod unmount;
 mod watching;
@@ -31,6 +32,7 @@ use crate::predict::PredictorChoice;
 use crate::replace::Policy;
 use daemon::Readiness;
 use service::Service;
+use takeover::Heir;
 
 /// Mount what `config` says and serve it until it is unmounted or a signal ends it.
 ///
@@ -54,4 +56,20 @@ pub fn mount(
     }
     notice::tell(notice::READY);
     service.serve().map_err(MountError::Ended)
+}
+
+/// Goes on with a mount that another process has, as `heir` tells, until it is unmounted or a signal ends it.
+///
+/// # Errors
+/// It was not taken over: the other process goes on. Or it did not end as it should.
+pub fn succeed(
+    config: Config,
+    predictor: PredictorChoice,
+    policy: Policy,
+    heir: Heir,
+) -> Result<(), MountError> {
+    daemon::speak_as_before();
+    let will = heir.clone().will().map_err(MountError::Session);
+    let service = will.and_then(|will| Service::inherit(config, predictor, policy, will));
+    service.inspect_err(|error| heir.refuse(error))?.serve().map_err(MountError::Ended)
 }

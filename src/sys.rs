@@ -5,6 +5,7 @@
 //! it is sound. Nothing in here knows the words of the layers above.
 #![allow(unsafe_code)]
 
+pub mod backing;
 pub mod cachestat;
 pub mod cgroup;
 pub mod cold;

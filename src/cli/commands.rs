@@ -6,6 +6,7 @@ use crate::config::{Config, DataPath, Defaults, OptionError, Surroundings};
 use crate::predict::PredictorChoice;
 use crate::replace::Policy;
 use crate::run::daemon::{Launch, Readiness, launch, own_program};
+use crate::run::takeover::Heir;
 use crate::run::{self, MountError, check};
 use crate::sys::descriptor;
 use crate::{demo as demonstration, run::unmount as unmounting};
@@ -15,6 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// Mounts, in the foreground or by starting ourselves again in the background.
 pub(super) fn mount(words: &Mount, verbosity: u8) -> anyhow::Result<u8> {
+    if let Some(heir) = Heir::of_process().map_err(MountError::Session).context("cannot take over")? {
+        return succeed(words, heir.clone()).inspect_err(|error| heir.refuse(&format!("{error:#}")));
+    }
     let config = config(words).context("cannot mount")?;
     let predictor: PredictorChoice =
         config.predictor.parse().map_err(anyhow::Error::new).context("cannot mount")?;
@@ -29,25 +33,48 @@ pub(super) fn mount(words: &Mount, verbosity: u8) -> anyhow::Result<u8> {
     }
 }
 
-/// Options first: they can be wrong on any machine.
+/// Goes on with a mount that another process has.
+fn succeed(words: &Mount, heir: Heir) -> anyhow::Result<u8> {
+    let given = |word: &Option<PathBuf>| word.clone().unwrap_or_default();
+    // As the other process has them: what lies there now may not answer before we do.
+    let places = |_: &[Defaults]| Ok((given(&words.source), given(&words.mountpoint)));
+    let config = config_at(places, words)?;
+    let predictor = config.predictor.parse().map_err(anyhow::Error::new)?;
+    let policy = config.policy.parse().map_err(anyhow::Error::new)?;
+    run::succeed(config, predictor, policy, heir)?;
+    Ok(0)
+}
+
 fn config(words: &Mount) -> anyhow::Result<Config> {
-    let surroundings = Surroundings::of_process();
-    let mut trial = Config::new("/".into(), "/".into(), &surroundings);
-    options(&mut trial, &words.options)?;
-    let files = Defaults::all(trial.config.as_deref(), &surroundings)?;
-    files.iter().try_for_each(|file| file.check(&trial))?;
     let place = words.mountpoint.as_deref().unwrap_or(Path::new(""));
     let descriptor = descriptor::number(place);
-    let mountpoint = descriptor.map_or_else(|| check::mountpoint(place), check::adopted)?;
-    let source = check::source(&source(words.source.as_deref(), &files, &mountpoint)?)?;
-    let mut config = Config::new(source, mountpoint, &surroundings);
-    files.iter().try_for_each(|file| file.apply(&mut config))?;
-    options(&mut config, &words.options)?;
+    let places = |files: &[Defaults]| {
+        let mountpoint = descriptor.map_or_else(|| check::mountpoint(place), check::adopted)?;
+        Ok((check::source(&source(words.source.as_deref(), files, &mountpoint)?)?, mountpoint))
+    };
+    let mut config = config_at(places, words)?;
     config.descriptor = descriptor;
     if descriptor.is_some() {
         // What else there is has to be arranged before the mount.
         config.path = DataPath::Plain;
     }
+    Ok(config)
+}
+
+/// Options first: they can be wrong on any machine. Then `places`, which finds source and mountpoint.
+fn config_at(
+    places: impl FnOnce(&[Defaults]) -> anyhow::Result<(PathBuf, PathBuf)>,
+    words: &Mount,
+) -> anyhow::Result<Config> {
+    let surroundings = Surroundings::of_process();
+    let mut trial = Config::new("/".into(), "/".into(), &surroundings);
+    options(&mut trial, &words.options)?;
+    let files = Defaults::all(trial.config.as_deref(), &surroundings)?;
+    files.iter().try_for_each(|file| file.check(&trial))?;
+    let (source, mountpoint) = places(&files)?;
+    let mut config = Config::new(source, mountpoint, &surroundings);
+    files.iter().try_for_each(|file| file.apply(&mut config))?;
+    options(&mut config, &words.options)?;
     config.given = words.options.clone();
     // The daemon leaves the directory it was started in.
     let file = config.config.take();

@@ -77,6 +77,8 @@ pub(super) enum Command {
     Resume(Place),
     /// Change options of a mount that is up
     Set(super::act::Set),
+    /// Hand a mount over to a new process, of this version of the program: users see a pause
+    Upgrade(super::upgrade::Upgrade),
     /// Say what this machine and this user have, and what to do about what is missing
     Doctor,
     /// Record what a mount sees as a trace; show, check, import and anonymise traces

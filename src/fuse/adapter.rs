@@ -6,6 +6,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use fuser::{
@@ -17,6 +18,7 @@ use fuser::{
 use rustix::fs::{OFlags, SeekFrom};
 
 use super::convert::{errno, requester, set_time, unpack_device};
+use super::prologue::Agreement;
 use super::serve::Desk;
 use super::{listing, locking, opening, replies};
 use crate::config::DataPath;
@@ -26,7 +28,7 @@ use crate::stats::Operation as Op;
 /// The kernel's requests, answered from a mirror.
 #[derive(Debug)]
 pub(crate) struct Adapter {
-    pub(crate) desk: Desk,
+    pub(crate) desk: Arc<Desk>,
 }
 
 impl Adapter {
@@ -37,7 +39,9 @@ impl Adapter {
 
 impl Filesystem for Adapter {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        super::capabilities::negotiate(config, self.desk.path, self.desk.mirror.has_own_cache());
+        let asked = super::capabilities::negotiate(config, self.desk.path, self.desk.mirror.has_own_cache());
+        // The kernel asks once.
+        let _ = self.desk.agreed.set(Agreement::of(config, asked));
         Ok(())
     }
 

@@ -39,30 +39,34 @@ const WANTED: [InitFlags; 10] = [
     InitFlags::FUSE_HANDLE_KILLPRIV_V2,
 ];
 
-/// Agrees with the kernel on how to work together.
-pub(crate) fn negotiate(config: &mut KernelConfig, path: DataPath, own_cache: bool) {
+/// Agrees with the kernel on how to work together. What it was asked for comes back.
+pub(crate) fn negotiate(config: &mut KernelConfig, path: DataPath, own_cache: bool) -> InitFlags {
+    let mut asked = InitFlags::empty();
+    let mut ask = |config: &mut KernelConfig, flag: InitFlags| {
+        let granted = config.add_capabilities(flag).is_ok();
+        asked.set(flag, granted);
+        granted
+    };
     for flag in WANTED {
-        if config.add_capabilities(flag).is_err() {
+        if !ask(config, flag) {
             log::info!("this kernel lacks {flag:?}");
         }
     }
     if path != DataPath::Resident {
         // Refused by kernels that have no locks at all.
-        let _ = config.add_capabilities(InitFlags::FUSE_POSIX_LOCKS);
+        ask(config, InitFlags::FUSE_POSIX_LOCKS);
         if crate::sys::proc::tells_system_calls() {
-            let _ = config.add_capabilities(InitFlags::FUSE_FLOCK_LOCKS);
+            ask(config, InitFlags::FUSE_FLOCK_LOCKS);
         }
     }
     // Both refuse only zero.
     let _ = config.set_max_background(BACKGROUND);
-    if own_cache && config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_err() {
+    if own_cache && !ask(config, InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP) {
         log::warn!("this kernel maps no files shared while the own cache serves their reads");
     }
-    if path == DataPath::Passthrough {
-        let supported = config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok();
-        if supported {
-            // At most 2, which is fuser's limit as well.
-            let _ = config.set_max_stack_depth(1);
-        }
+    if path == DataPath::Passthrough && ask(config, InitFlags::FUSE_PASSTHROUGH) {
+        // At most 2, which is fuser's limit as well.
+        let _ = config.set_max_stack_depth(1);
     }
+    asked
 }

@@ -76,6 +76,7 @@ pub(crate) fn set(desk: &Desk, tid: u32, wanted: Result<Locking, Errno>, waits: 
             result => replies::empty(reply, result),
         }
     });
+    desk.gate.pass();
 }
 
 /// Which kind of lock does the thread, which waits for the answer, ask for? The request does not say.

@@ -2,12 +2,13 @@
 
 use std::io;
 
-use fuser::{FileHandle, FopenFlags, Generation, ReplyCreate, ReplyOpen};
+use fuser::{BackingId, FileHandle, FopenFlags, Generation, ReplyCreate, ReplyOpen};
 use rustix::fs::OFlags;
 
 use super::backing::Backings;
 use super::convert::{errno, file_attr};
 use crate::mirror::{Entry, Opened, Result};
+use crate::sys::backing;
 
 /// Answers an open of `nodeid` that asked for `flags`.
 pub(crate) fn opened(
@@ -23,12 +24,15 @@ pub(crate) fn opened(
     };
     let backing = backings.open(nodeid, || match opened.direct {
         true => Err(io::ErrorKind::Unsupported.into()),
-        false => reply.open_backing(&*opened.fd),
+        false => reply.open_backing(&*opened.fd).map(BackingId::into_raw),
     });
     let flags = open_flags(flags, &opened, backing.is_some());
     let handle = FileHandle(opened.handle);
     match backing {
-        Some(id) => reply.opened_passthrough(handle, flags, &id),
+        Some(id) => {
+            let id = Lent::of(backing::wrap(&reply, id, ReplyOpen::wrap_backing));
+            reply.opened_passthrough(handle, flags, id.get());
+        }
         None => reply.opened(handle, flags),
     }
 }
@@ -47,14 +51,36 @@ pub(crate) fn created(
     };
     let backing = match opened.handle {
         0 => None,
-        _ => backings.open(entry.attr.ino, || reply.open_backing(&*opened.fd)),
+        _ => backings.open(entry.attr.ino, || reply.open_backing(&*opened.fd).map(BackingId::into_raw)),
     };
     let (attr, generation) = (file_attr(&entry.attr), Generation(entry.generation));
     let flags = open_flags(flags, &opened, backing.is_some());
     let (ttl, handle) = (&entry.fresh.entry, FileHandle(opened.handle));
     match backing {
-        Some(id) => reply.created_passthrough(ttl, &attr, generation, handle, flags, &id),
+        Some(id) => {
+            let id = Lent::of(backing::wrap(&reply, id, ReplyCreate::wrap_backing));
+            reply.created_passthrough(ttl, &attr, generation, handle, flags, id.get());
+        }
         None => reply.created(ttl, &attr, generation, handle, flags),
+    }
+}
+
+/// A number in the library's clothes, for one answer: it is closed by `Backings`, not with this.
+struct Lent(Option<BackingId>);
+
+impl Lent {
+    fn of(id: BackingId) -> Self {
+        Lent(Some(id))
+    }
+
+    fn get(&self) -> &BackingId {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.0.take().map(BackingId::into_raw);
     }
 }
 

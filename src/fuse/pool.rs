@@ -65,6 +65,11 @@ impl Pool {
         }
     }
 
+    /// Is nothing under way and nothing waiting?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.census.tasks.load(Ordering::SeqCst) == 0
+    }
+
     fn grow(&self) {
         if self.census.threads.fetch_add(1, Ordering::SeqCst) >= self.most {
             self.census.threads.fetch_sub(1, Ordering::SeqCst);

@@ -3,7 +3,7 @@
 //!
 //! What must stay true: there is always a thread that reads requests and runs only what cannot block; each request is
 //! answered exactly once (fuser answers EIO when a reply is dropped) and timed from arrival to
-//! answer; a panic costs its request only.
+//! answer; a panic costs its request only; a reader that comes to a closed gate has nothing left to do.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,7 +12,9 @@ use std::time::Instant;
 use rustix::io::Errno;
 
 use super::backing::Backings;
+use super::gate::Gate;
 use super::pool::Pool;
+use super::prologue::Agreed;
 use super::readers::Readers;
 use super::waiting::Waiting;
 use crate::config::DataPath;
@@ -25,6 +27,8 @@ pub(crate) struct Desk {
     pub(crate) mirror: Arc<Mirror>,
     pub(crate) pool: Pool,
     pub(crate) readers: Readers,
+    pub(crate) gate: Gate,
+    pub(crate) agreed: Agreed,
     pub(crate) waiting: Arc<Waiting>,
     pub(crate) path: DataPath,
     pub(crate) backings: Arc<Backings>,
@@ -74,6 +78,7 @@ impl Desk {
                 send(reply, Err(Errno::IO));
             }
         }
+        self.gate.pass();
     }
 
     /// Has `work` done where it may block.
@@ -90,6 +95,7 @@ impl Desk {
             let _until_answered = until_answered;
             send(reply, work(&mirror));
         });
+        self.gate.pass();
     }
 
     /// Runs `task` here and now if others read on meanwhile, else on the pool.

@@ -6,10 +6,12 @@
 //! What must stay true: no thread that reads requests waits for a lock; each waiter is answered exactly once; whoever came
 //! first is tried first.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::mirror::Result;
@@ -47,12 +49,25 @@ impl Waiter {
 
 /// The way to the thread, once there is one. `None` in the channel: something was given up.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting(OnceLock<Option<Sender<Option<Waiter>>>>);
+pub(crate) struct Waiting {
+    to: OnceLock<Option<Sender<Option<Waiter>>>>,
+    queue: Arc<Queue>,
+}
+
+/// How the queue stands.
+#[derive(Debug, Default)]
+struct Queue {
+    /// Is nobody to be tried? Held while somebody is.
+    suspended: Mutex<bool>,
+    /// Those who wait.
+    length: AtomicUsize,
+}
 
 impl Waiting {
     /// Keeps a request until it can be answered.
     pub(crate) fn enter(&self, waiter: Waiter) {
-        if let Some(to) = self.0.get_or_init(start) {
+        if let Some(to) = self.to.get_or_init(|| start(self.queue.clone())) {
+            self.queue.length.fetch_add(1, Ordering::SeqCst);
             // The thread ends only with us. A waiter that is dropped is answered with an error.
             let _ = to.send(Some(waiter));
         }
@@ -60,20 +75,32 @@ impl Waiting {
 
     /// A lock was given up: who waits may have it now.
     pub(crate) fn wake(&self) {
-        if let Some(Some(to)) = self.0.get() {
+        if let Some(Some(to)) = self.to.get() {
             let _ = to.send(None);
         }
     }
+
+    /// From when this returns, nobody who waits is answered; how many that are.
+    pub(crate) fn suspend(&self) -> usize {
+        *self.queue.suspended.lock() = true;
+        self.queue.length.load(Ordering::SeqCst)
+    }
+
+    /// They are tried again.
+    pub(crate) fn resume(&self) {
+        *self.queue.suspended.lock() = false;
+        self.wake();
+    }
 }
 
-fn start() -> Option<Sender<Option<Waiter>>> {
+fn start(queue: Arc<Queue>) -> Option<Sender<Option<Waiter>>> {
     let (to, from) = unbounded();
     let thread = std::thread::Builder::new().name("locks".into());
-    let started = thread.spawn(move || run(&from));
+    let started = thread.spawn(move || run(&from, &queue));
     started.inspect_err(|error| log::warn!("nobody can wait for a lock: {error}")).is_ok().then_some(to)
 }
 
-fn run(from: &Receiver<Option<Waiter>>) {
+fn run(from: &Receiver<Option<Waiter>>, queue: &Queue) {
     let mut waiters = Vec::new();
     while let Ok(first) = from.recv() {
         waiters.extend(first);
@@ -81,7 +108,14 @@ fn run(from: &Receiver<Option<Waiter>>) {
         while !waiters.is_empty() {
             waiters.extend(from.recv_timeout(pause).into_iter().chain(from.try_iter()).flatten());
             let start = Instant::now();
-            waiters = waiters.into_iter().filter_map(tried).collect();
+            {
+                let suspended = queue.suspended.lock();
+                if !*suspended {
+                    let before = waiters.len();
+                    waiters = waiters.into_iter().filter_map(tried).collect();
+                    queue.length.fetch_sub(before - waiters.len(), Ordering::SeqCst);
+                }
+            }
             pause = PERIOD.max(start.elapsed() * SHARE);
         }
     }

@@ -45,6 +45,11 @@ pub enum Request {
         /// With hashes for names.
         hash_names: bool,
     },
+    /// Hand the mount over to this program; how that went follows behind the answer, in another one.
+    Upgrade {
+        /// Its absolute path, as `codec::text` writes it.
+        program: String,
+    },
     /// Why was this file warmed, or not? `{"command":"explain","path":"src/main.rs"}`
     Explain {
         /// Below the source, as `codec::text` writes it.
@@ -80,6 +85,8 @@ pub enum Response {
     },
     /// To `Record`: a trace follows, to the end of the stream.
     Recording,
+    /// To `Upgrade`: it has begun.
+    Upgrading,
     /// To `Explain`.
     Explain {
         /// What is known of the file.

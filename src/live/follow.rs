@@ -25,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// half millisecond. Waking for each would cost it a tenth of its time.
 const RUSH: Duration = Duration::from_millis(5);
 
+/// More batches than the kernel's queue has room for: what comes after these came after the end was asked for.
+const LAST_BATCHES: usize = 128;
+
 /// What is done with the reports.
 pub(crate) trait Reader: Send + 'static {
     /// Reads one batch and says how many reports that was. An error ends the thread.
@@ -93,7 +96,7 @@ fn follow(stop: &OwnedFd, reports: &mut Reports, reader: &mut impl Reader) -> io
     let mut before: Option<Instant> = None;
     loop {
         if wait(stop, reports, reader.due())? {
-            return Ok(());
+            return last_words(reports, reader);
         }
         let rush = before.replace(Instant::now()).is_some_and(|before| before.elapsed() < RUSH);
         let mut last = reader.drain(reports)?;
@@ -107,6 +110,16 @@ fn follow(stop: &OwnedFd, reports: &mut Reports, reader: &mut impl Reader) -> io
             std::thread::sleep(nap);
         }
     }
+}
+
+/// What happened before the end was asked for is read still; what goes on happening must not hold it up.
+fn last_words(reports: &mut Reports, reader: &mut impl Reader) -> io::Result<()> {
+    for _ in 0..LAST_BATCHES {
+        if reader.drain(reports)? == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Waits for reports, at most until `due`; true says to stop instead.

@@ -106,6 +106,18 @@ impl Version {
     pub fn hides(&self, other: &Version) -> bool {
         (self.size, self.mtime) == (other.size, other.mtime) && self.ctime != other.ctime
     }
+
+    /// As numbers, for another process.
+    pub(super) fn parts(&self) -> [i64; 5] {
+        let Version { size, mtime, ctime } = *self;
+        [size as i64, mtime.secs, mtime.nanos.into(), ctime.secs, ctime.nanos.into()]
+    }
+
+    /// The inverse of `parts`.
+    pub(super) fn of_parts([size, mtime, mtime_nanos, ctime, ctime_nanos]: [i64; 5]) -> Self {
+        let time = |secs, nanos| Time { secs, nanos: nanos as u32 };
+        Version { size: size as u64, mtime: time(mtime, mtime_nanos), ctime: time(ctime, ctime_nanos) }
+    }
 }
 
 impl From<&Attr> for Version {

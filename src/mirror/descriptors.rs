@@ -165,6 +165,17 @@ impl Descriptors {
         }
     }
 
+    /// Everything that is held that way, by node id, the latest last.
+    pub(super) fn remembered(&self) -> Vec<(u64, Arc<OwnedFd>)> {
+        let recent = self.recent.lock();
+        recent.iter().rev().map(|(&nodeid, held)| (nodeid, held.fd.clone())).collect()
+    }
+
+    /// Holds what another process held that way.
+    pub(super) fn resume(&self, inode: &Arc<Inode>, fd: &Arc<OwnedFd>) {
+        let _pushed_out = self.recent.lock().push(inode.nodeid, Held::new(fd, inode));
+    }
+
     /// Ends that. What comes back has to be dropped where that may block.
     pub(super) fn let_go(&self, nodeid: u64) -> Option<impl Send + use<>> {
         self.recent.lock().pop(&nodeid)

@@ -35,6 +35,20 @@ impl Handles {
         self.open.read().get(&handle).cloned().ok_or(Errno::BADF)
     }
 
+    /// The last number given, and every open file by its number.
+    pub(super) fn all(&self) -> (u64, Vec<(u64, Arc<OwnedFd>)>) {
+        let open = self.open.read();
+        let mut all: Vec<_> = open.iter().map(|(&handle, file)| (handle, file.clone())).collect();
+        all.sort_unstable_by_key(|&(handle, _)| handle);
+        (self.next.load(Ordering::Relaxed), all)
+    }
+
+    /// Goes on where another process was.
+    pub(super) fn resume(&self, next: u64, open: impl IntoIterator<Item = (u64, Arc<OwnedFd>)>) {
+        self.next.store(next, Ordering::Relaxed);
+        self.open.write().extend(open);
+    }
+
     /// Takes a handle out of use; the file closes when the last request that uses it is done.
     pub(super) fn release(&self, handle: u64) {
         let _closed = self.open.write().remove(&handle);

@@ -5,6 +5,8 @@
 //! handle is a new file and gets a new generation; no descriptor is held, except for inodes whose
 //! last name is gone.
 
+mod legacy;
+
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::OwnedFd;

@@ -7,6 +7,8 @@
 //! What must stay true: nothing here waits for a lock; an owner's locks end when the kernel says so: at each flush by that
 //! owner, and at the release of the handle they were taken through, whichever is first.
 
+mod legacy;
+
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -64,6 +64,8 @@ enum Forget {
 pub(super) struct Changes {
     to: OnceLock<Sender<Forget>>,
     answers: Answers,
+    /// What has not been told once yet.
+    untold: AtomicU64,
     /// Grows whenever watching begins or ends.
     round: Mutex<u64>,
 }
@@ -76,6 +78,7 @@ impl Changes {
 
     fn tell(&self, what: Forget) {
         if let Some(to) = self.to.get() {
+            self.untold.fetch_add(1, Ordering::SeqCst);
             // The receiver goes only with the mount: then there is no cache to correct.
             let _ = to.send(what);
         }
@@ -150,6 +153,11 @@ impl Mirror {
             })?;
         }
         Ok(())
+    }
+
+    /// Has the kernel been told of everything, once at least?
+    pub fn has_told(&self) -> bool {
+        self.changes.untold.load(Ordering::SeqCst) == 0
     }
 
     /// Has the source lasting names, by which changes in it could be told of?
@@ -303,6 +311,9 @@ impl Teller {
             && let Some(mirror) = self.mirror.upgrade()
         {
             self.tell(&mirror, &what);
+        }
+        if let Some(mirror) = self.mirror.upgrade() {
+            mirror.changes.untold.fetch_sub(1, Ordering::SeqCst);
         }
         self.again.insert(what);
     }

@@ -4,8 +4,9 @@
 //! it is never removed, because somebody may be waiting for it.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 
 /// The right to save a model, until it is dropped.
 #[derive(Debug)]
-pub struct ModelLock(#[expect(dead_code, reason = "the lock is held as long as the file is open")] File);
+pub struct ModelLock(OwnedFd);
 
 impl ModelLock {
     /// Takes the lock of the model at `model`, waiting at most `patience` for a daemon that is about to
@@ -34,7 +35,7 @@ impl ModelLock {
         let deadline = Instant::now() + patience;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(ModelLock(file))),
+                Ok(()) => return Ok(Some(ModelLock(file.into()))),
                 Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < deadline => {
                     std::thread::sleep(GLANCE)
                 }
@@ -42,6 +43,19 @@ impl ModelLock {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+}
+
+/// It goes on with its descriptor, also in another process: a lock that was handed over is held by both.
+impl From<OwnedFd> for ModelLock {
+    fn from(held: OwnedFd) -> Self {
+        ModelLock(held)
+    }
+}
+
+impl AsRef<OwnedFd> for ModelLock {
+    fn as_ref(&self) -> &OwnedFd {
+        &self.0
     }
 }
 

@@ -3,15 +3,20 @@
 //! What must stay true: an answer keeps the control thread no longer than a report takes; what takes longer goes on in a thread of its own, and
 //! ends when the client has gone.
 
+use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 
 use super::recording;
 use super::report::Reporter;
+use super::takeover::{self, Order};
 use super::tuning::Tuning;
 use crate::codec::text::from_text;
 use crate::live::control::{self, Answer, ControlGuard, Progress, Request, Response};
@@ -28,6 +33,7 @@ pub(super) fn listen(
     reporter: Arc<Reporter>,
     tuning: Arc<Tuning>,
     live: Arc<Live>,
+    orders: Sender<Order>,
 ) -> Option<ControlGuard> {
     let answer = move |request| match request {
         Request::Stats => Answer::from(Response::Stats { report: Box::new(reporter.report()) }),
@@ -39,6 +45,7 @@ pub(super) fn listen(
         },
         Request::Warm { below, program, dry_run } => warm(&live, &below, program.as_deref(), dry_run),
         Request::Record { hash_names } => recording::answer(&live, hash_names),
+        Request::Upgrade { program } => upgrade(&program, &orders),
         Request::Explain { path } => Answer::from(reporter.explain(&path)),
     };
     control::own_socket(device)
@@ -49,6 +56,13 @@ pub(super) fn listen(
 
 fn refusal(why: &dyn std::fmt::Display) -> Answer {
     Response::Error { message: why.to_string() }.into()
+}
+
+fn upgrade(program: &str, orders: &Sender<Order>) -> Answer {
+    match from_text(program).map(|path| PathBuf::from(OsString::from_vec(path))) {
+        Some(program) if program.is_absolute() => takeover::attend(program, orders),
+        _ => refusal(&"the program is to be named by its absolute path"),
+    }
 }
 
 fn warm(live: &Arc<Live>, below: &str, program: Option<&str>, dry_run: bool) -> Answer {

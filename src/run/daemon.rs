@@ -67,6 +67,18 @@ impl Readiness {
     }
 }
 
+/// Was this process, or one that it goes on for, started to stay behind?
+pub(super) fn is_behind() -> bool {
+    std::env::var_os(MARK).is_some()
+}
+
+/// This process goes on for another: its standard error leads where the other's did.
+pub(super) fn speak_as_before() {
+    let leads_to_a_socket = rustix::fs::fstat(rustix::stdio::stderr())
+        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_socket());
+    SPEAKS.store(is_behind() && leads_to_a_socket, Ordering::Relaxed);
+}
+
 fn system_log() -> io::Result<UnixDatagram> {
     let log = UnixDatagram::unbound()?;
     // A log that is behind must not hold up who speaks.

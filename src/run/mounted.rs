@@ -27,6 +27,16 @@ impl Mounted {
         mounted
     }
 
+    /// One that still belongs to another process, with this device number: nothing is done to it before it is `ours`.
+    pub(super) fn lent(place: PathBuf, device: (u32, u32)) -> Self {
+        Mounted { place, device: Some(device), gone: true }
+    }
+
+    /// It is this process's now.
+    pub(super) fn ours(&mut self) {
+        self.gone = false;
+    }
+
     /// Major and minor number of its device.
     ///
     /// # Errors

@@ -4,7 +4,9 @@
 //! unmounted; teardown is in this order: save the model, no more prefetching through the mount, unmount,
 //! wait for the kernel to let go; whatever hangs, all of it takes about as long as `TEARDOWN`.
 
-use std::fs::File;
+mod made;
+mod upgrade;
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -13,31 +15,30 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, bounded, select, tick};
-use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
+
+use made::{Made, is_read_only, make, open_mountpoint, open_source};
 
 use super::answers;
 use super::guardian::Guardian;
 use super::keeping::lock_model;
 use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
-use super::recording;
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
+use super::takeover::{Inheritance, Order};
 use super::tuning::Tuning;
 use super::watching::watch_changes;
 use super::{MountError, notice, own_cache, presence, seed};
 use crate::config::{Config, DataPath};
-use crate::engine::Settings;
-use crate::fuse::Session;
+use crate::fuse::{Handover, Session};
 use crate::live::control::ControlGuard;
-use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
+use crate::live::{Attachment, ChangeWatch, Live};
 use crate::mirror::Mirror;
 use crate::model::ModelLock;
 use crate::predict::PredictorChoice;
 use crate::replace::Policy;
-use crate::stats::Counters;
 use crate::sys::connection;
 
 /// Everything that waits for others at the end has this long together. Service managers kill after ten seconds and more.
@@ -66,6 +67,11 @@ pub(super) struct Service {
     device: (u32, u32),
     mirror: Arc<Mirror>,
     live: Arc<Live>,
+    source: Arc<OwnedFd>,
+    below: Arc<OwnedFd>,
+    chosen: ChosenPath,
+    handover: Handover,
+    orders: Receiver<Order>,
     ended: Receiver<io::Result<()>>,
     gone: Receiver<()>,
     wishes: Receiver<Wish>,
@@ -75,8 +81,9 @@ pub(super) struct Service {
     reporter: Arc<Reporter>,
     tuning: Arc<Tuning>,
     changes: Option<ChangeWatch>,
-    _guardian: Option<Guardian>,
-    _model_lock: Option<ModelLock>,
+    guardian: Option<Guardian>,
+    model: Option<PathBuf>,
+    lock: Option<ModelLock>,
 }
 
 impl Service {
@@ -107,35 +114,13 @@ impl Service {
                 chosen.reason
             );
         }
-        let counters = Arc::new(Counters::default());
-        let names = Arc::default();
-        let live = Live::start(LiveConfig {
-            source: source.clone(),
-            names: Arc::clone(&names),
-            model,
-            settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(&config) },
-            rate: config.rate,
-            budget: if config.own_cache { Some(own_cache::budget(&config)) } else { config.budget },
-            memory: config.model_size,
-            inode_window: config.inode_window,
-            join_wait: config.join_wait,
-            save_interval: config.save_interval,
-            record: config.record.as_deref().map(recording::file).transpose()?,
-            counters: counters.clone(),
-        })
-        .map_err(MountError::Session)?;
-        let mirror = Mirror::new(source.clone(), names, live.clone(), config.timeout, !config.atime)
-            .map_err(|error| MountError::Session(error.into()))?;
-        let mirror = Arc::new(match own_cache::settings(&config, policy) {
-            Some(settings) => mirror.with_own_cache(settings),
-            None => mirror,
-        });
-        let session = Session::mount(mirror.clone(), &config, chosen.path, counters.clone())
+        let made = make(&config, predictor, policy, &source, model.clone())?;
+        let session = Session::mount(made.mirror.clone(), &config, chosen.path, made.counters.clone())
             .map_err(MountError::Session)?;
         // From here on an error takes the mount away again.
         let mounted = Mounted::at(config.mountpoint.clone());
-        let started = Started { config, chosen, mirror, live, counters, signals, wishes, lock };
-        started.finish(session, mounted, &source, below)
+        let started = Started { config, chosen, made, model, signals, wishes, lock, source, below };
+        started.finish(session, mounted, None)
     }
 
     /// Serves until the mount has gone.
@@ -153,6 +138,8 @@ impl Service {
                     Ok(Wish::Reload) => self.reload(),
                     Ok(Wish::Stop) | Err(_) => break Ok(()),
                 },
+                recv(self.orders) -> order => if let Ok(order) = order
+                    && let Some(end) = self.upgrade(order) { break end },
                 recv(sweep) -> _ => {
                     self.mirror.sweep();
                     self.reporter.note();
@@ -281,31 +268,46 @@ fn attempt(mountpoint: PathBuf, deadline: Instant) -> Result<(), Errno> {
 struct Started {
     config: Config,
     chosen: ChosenPath,
-    mirror: Arc<Mirror>,
-    live: Arc<Live>,
-    counters: Arc<Counters>,
+    made: Made,
+    model: Option<PathBuf>,
     signals: SignalWatch,
     wishes: Receiver<Wish>,
     lock: Option<ModelLock>,
+    source: Arc<OwnedFd>,
+    below: Arc<OwnedFd>,
 }
 
 impl Started {
     fn finish(
         self,
         session: Session,
-        mounted: Mounted,
-        source: &OwnedFd,
-        below: Arc<OwnedFd>,
+        mut mounted: Mounted,
+        inheritance: Option<Inheritance>,
     ) -> Result<Service, MountError> {
-        let Started { config, chosen, mirror, live, counters, signals, wishes, lock } = self;
+        let Started { config, chosen, made, model, signals, wishes, lock, source, below } = self;
+        let Made { mirror, live, counters } = made;
         let device = mounted.device().map_err(MountError::Session)?;
-        mirror.cover(device, below);
-        let guardian = guard(&config, device);
+        mirror.cover(device, below.clone());
+        // What another process has is guarded by that.
+        let mut guardian = if inheritance.is_none() { guard(&config, device) } else { None };
         mirror.connect(session.kernel()).map_err(MountError::Session)?;
         let passthrough = session.passthrough();
         // Before the first answer: what is told from now on is watched.
-        let (changes, watch) = watch_changes(&config, &mirror, source);
+        let (changes, watch) = watch_changes(&config, &mirror, &source);
+        if let Some(inheritance) = &inheritance {
+            inheritance.take().map_err(MountError::Session)?;
+            mounted.ours();
+            guardian = guard(&config, device);
+        }
+        let handover = session.handover();
+        if inheritance.is_some() {
+            // Before anything is read here: what is under way must not be sent twice.
+            handover.ask_again();
+        }
         let (session, ended) = answer(session).map_err(MountError::Session)?;
+        if let Some(inheritance) = &inheritance {
+            inheritance.serves();
+        }
         let (to_gone, gone) = bounded(1);
         presence::watch(device, to_gone).map_err(MountError::Session)?;
         if chosen.path == DataPath::Resident {
@@ -317,7 +319,7 @@ impl Started {
         log::info!("{place} is mounted, path {}: {}", chosen.path.as_str(), chosen.reason);
         let reporter = Arc::new(Reporter::new(
             &config,
-            chosen,
+            chosen.clone(),
             passthrough,
             watch,
             live.clone(),
@@ -325,13 +327,19 @@ impl Started {
             mirror.clone(),
         ));
         let tuning = Arc::new(Tuning::new(&config, live.clone()));
-        let control = answers::listen(device, reporter.clone(), tuning.clone(), live.clone());
+        let (to_orders, orders) = bounded(1);
+        let control = answers::listen(device, reporter.clone(), tuning.clone(), live.clone(), to_orders);
         Ok(Service {
             config,
             mounted,
             device,
             mirror,
             live,
+            source,
+            below,
+            chosen,
+            handover,
+            orders,
             ended,
             gone,
             wishes,
@@ -341,8 +349,9 @@ impl Started {
             reporter,
             tuning,
             changes,
-            _guardian: guardian,
-            _model_lock: lock,
+            guardian,
+            model,
+            lock,
         })
     }
 }
@@ -362,36 +371,6 @@ fn answer(session: Session) -> io::Result<(JoinHandle<()>, Receiver<io::Result<(
         let _ = to.send(session.run());
     };
     Ok((std::thread::Builder::new().name("session".into()).spawn(run)?, ended))
-}
-
-fn open_source(config: &Config) -> Result<OwnedFd, MountError> {
-    File::open(&config.source).map(OwnedFd::from).map_err(|reason| MountError::Unreadable {
-        role: "source",
-        path: config.source.clone(),
-        reason,
-    })
-}
-
-/// Is the file system of the source mounted read-only?
-fn is_read_only(source: &OwnedFd) -> bool {
-    rustix::fs::fstatvfs(source).is_ok_and(|volume| volume.f_flag.contains(StatVfsMountFlags::RDONLY))
-}
-
-fn open_mountpoint(config: &Config) -> Result<OwnedFd, MountError> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // What lies below a mount that is there already cannot be had any more, and is wanted in one case only.
-    let place = match config.descriptor {
-        Some(_) if config.mountpoint.starts_with(&config.source) => {
-            return Err(MountError::Session(io::Error::other("it is mounted inside its own source")));
-        }
-        Some(_) => Path::new("/"),
-        None => &config.mountpoint,
-    };
-    rustix::fs::open(place, flags, Mode::empty()).map_err(|error| MountError::Unreadable {
-        role: "mountpoint",
-        path: config.mountpoint.clone(),
-        reason: error.into(),
-    })
 }
 
 /// Gives workers their own way into the mount, and starts the watching of opens.

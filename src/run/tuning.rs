@@ -70,6 +70,18 @@ impl Tuning {
         Ok(told(&config))
     }
 
+    /// What is in force, as after `-o`, for a process that goes on with the mount.
+    pub(super) fn options(&self) -> String {
+        let config = self.config.lock();
+        let budget = config.budget.map(|bytes| format!(",budget={bytes}")).unwrap_or_default();
+        format!(
+            "prefetch={},join_wait={},save_interval={}{budget}",
+            if config.prefetch { "on" } else { "off" },
+            show_duration(config.join_wait),
+            show_duration(config.save_interval),
+        )
+    }
+
     fn put_in_force(&self, old: &Config, new: &Config) {
         if new.budget != old.budget {
             self.live.set_budget(new.budget.unwrap_or_else(memory::default_budget));
@@ -119,6 +131,7 @@ mod tests {
         let told = tuning.set("budget=64M,prefetch=off").unwrap();
         assert_eq!(told, "prefetch=off, budget=64M, join_wait=300ms, save_interval=5min");
         assert!(tuning.live.is_paused());
+        assert_eq!(tuning.options(), "prefetch=off,join_wait=300ms,save_interval=5min,budget=67108864");
         assert!(matches!(tuning.set("budget=1G,path=plain"), Err(TuningError::Fixed)));
         assert!(matches!(tuning.set("budget=1"), Err(TuningError::Option(_))));
         assert_eq!(tuning.set("prefetch=on").unwrap(), told.replace("off", "on"));

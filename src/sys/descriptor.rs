@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
 use rustix::io::FdFlags;
@@ -26,6 +27,32 @@ pub fn adopt(number: RawFd) -> io::Result<OwnedFd> {
     // Programs that we start must not keep it open.
     rustix::io::fcntl_setfd(&given, FdFlags::CLOEXEC)?;
     Ok(given)
+}
+
+/// Takes over the descriptor that this process was started with under that number, whatever it is of.
+///
+/// # Errors
+/// `EBADF` when nothing is open under that number, or one of the three standard streams is meant.
+pub fn inherit(number: RawFd) -> io::Result<OwnedFd> {
+    if number <= 2 || fs::symlink_metadata(format!("/proc/self/fd/{number}")).is_err() {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: it is open, and the caller says that whoever started this process left it to the caller.
+    let given = unsafe { OwnedFd::from_raw_fd(number) };
+    rustix::io::fcntl_setfd(&given, FdFlags::CLOEXEC)?;
+    Ok(given)
+}
+
+/// Puts what `with` refers to under `number`, which stays open and stays its owner's: every later use of the number
+/// is a use of the new file. A call under way on the old one goes on with that.
+///
+/// # Errors
+/// What dup3(2) gives.
+pub fn replace(number: impl AsFd, with: impl AsFd) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: `number` is borrowed, hence open during the call, and is not closed here.
+    let mut place = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(number.as_fd().as_raw_fd()) });
+    Ok(rustix::io::dup3(with, &mut place, rustix::io::DupFlags::CLOEXEC)?)
 }
 
 /// Device number of the file system that an open /dev/fuse serves, if it was mounted. The kernel says since 6.6.
@@ -57,6 +84,20 @@ mod tests {
     fn only_a_mounted_device_is_adopted() {
         let (out, _into) = io::pipe().unwrap();
         assert!(adopt(out.as_raw_fd()).is_err() && adopt(RawFd::MAX).is_err());
+    }
+
+    #[test]
+    fn a_number_gets_another_file_and_keeps_its_owner() {
+        use std::io::{Read, Write};
+        let ((mut first, _to_first), (second, mut to_second)) = (io::pipe().unwrap(), io::pipe().unwrap());
+        replace(&first, &second).unwrap();
+        drop(second);
+        to_second.write_all(b"x").unwrap();
+        drop(to_second);
+        let mut said = String::new();
+        first.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "x");
+        assert!(inherit(0).is_err() && inherit(RawFd::MAX).is_err());
     }
 
     #[test]

@@ -31,6 +31,11 @@ impl FileHandle {
         FileHandle { kind, bytes: bytes.into() }
     }
 
+    /// The kernel's own type and bytes.
+    pub fn parts(&self) -> (i32, &[u8]) {
+        (self.kind, &self.bytes)
+    }
+
     /// The handle of `name` below `dir`, and the number of the mount it is on.
     ///
     /// `flags` may hold `AtFlags::EMPTY_PATH` (then an empty `name` means `dir` itself) and
