@@ -12,6 +12,7 @@ mod operation;
 mod own;
 mod prometheus;
 mod report;
+mod stir;
 mod telling;
 mod verdict;
 
@@ -27,4 +28,5 @@ pub use report::{
     Choice, Events, Footprint, Memory, ModelFile, Opens, Prefetch, Program, Report, RequestTimes, Scans,
     Standing,
 };
+pub use stir::Stir;
 pub use verdict::Verdict;

@@ -52,6 +52,8 @@ pub(crate) struct Driver {
     /// Called, with what was learned since, when the model is due to be saved. Must not block.
     pub(crate) save: Option<(Duration, Box<dyn FnMut() + Send>)>,
     pub(crate) inode_window: InodeWindow,
+    /// What is left to be done before the first input.
+    pub(crate) preparation: Option<Box<dyn FnOnce(&mut Engine) + Send>>,
     pub(crate) rounds: Rounds,
 }
 
@@ -98,6 +100,9 @@ impl Driver {
     }
 
     fn follow(&mut self, inputs: &Receiver<Input>) {
+        if let Some(prepare) = self.preparation.take() {
+            prepare(&mut self.engine);
+        }
         self.tell(Step::InodeWindow(self.inode_window));
         loop {
             let woken = self.desk.clock.now();
@@ -132,6 +137,7 @@ impl Driver {
             now = self.desk.clock.now();
         }
         self.rounds.last_input = now;
+        self.desk.counters.stir.tell();
         let mut gulp = vec![first];
         gulp.extend(inputs.try_iter().take(GULP));
         // Whoever handed an access in had announced its stream before.
@@ -351,6 +357,7 @@ mod tests {
             tape: Arc::new(Tape::new(Arc::default(), Arc::default())),
             save: save.map(|interval| (interval, Box::new(|| {}) as Box<dyn FnMut() + Send>)),
             inode_window: InodeWindow::Off,
+            preparation: None,
             rounds: Rounds::default(),
         };
         (driver, inputs)

@@ -4,6 +4,8 @@
 //! unmounted; teardown is in this order: save the model, no more prefetching through the mount, unmount,
 //! wait for the kernel to let go; whatever hangs, all of it takes about as long as `TEARDOWN`.
 
+mod tending;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, bounded, select, tick};
+use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, bounded, never, select, tick};
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -38,6 +40,7 @@ use crate::model::ModelLock;
 use crate::predict::PredictorChoice;
 use crate::replace::Policy;
 use crate::stats::Counters;
+use tending::SWEEP;
 
 /// Everything that waits for others at the end has this long together. Service managers kill after ten seconds and more.
 const TEARDOWN: Duration = Duration::from_secs(8);
@@ -54,9 +57,6 @@ const MOMENT: Duration = Duration::from_millis(500);
 /// The statistics a signal asks for are logged whatever else is.
 const STATISTICS: &str = "augurfs::statistics";
 
-/// How often descriptors that were opened for a moment are looked at.
-const SWEEP: Duration = Duration::from_millis(250);
-
 /// A mount that is up.
 pub(super) struct Service {
     config: Config,
@@ -70,6 +70,7 @@ pub(super) struct Service {
     _session: JoinHandle<()>,
     control: Option<ControlGuard>,
     reporter: Arc<Reporter>,
+    counters: Arc<Counters>,
     tuning: Arc<Tuning>,
     changes: Option<ChangeWatch>,
     _guardian: Option<Guardian>,
@@ -138,7 +139,8 @@ impl Service {
     /// # Errors
     /// The session with the kernel ended although nobody unmounted.
     pub(super) fn serve(mut self) -> io::Result<()> {
-        let sweep = tick(SWEEP);
+        let mut sweep = tick(SWEEP);
+        let stirred = self.counters.stir.bell().clone();
         let verdict = loop {
             select! {
                 recv(self.ended) -> ended => break self.judge(ended),
@@ -148,10 +150,12 @@ impl Service {
                     Ok(Wish::Reload) => self.reload(),
                     Ok(Wish::Stop) | Err(_) => break Ok(()),
                 },
-                recv(sweep) -> _ => {
-                    self.mirror.sweep();
-                    self.reporter.note();
-                    self.live.tidy(|numbers| self.mirror.drop_numbers(numbers));
+                recv(sweep) -> _ => if self.tend() {
+                    sweep = never();
+                },
+                recv(stirred) -> _ => {
+                    self.reporter.note_stillness();
+                    sweep = tick(SWEEP);
                 }
             }
         };
@@ -183,7 +187,7 @@ impl Service {
 
     /// Somebody has unmounted. Our own hold on the file system goes too, so that the session ends.
     fn seen_to_go(&mut self) {
-        self.gone = crossbeam_channel::never();
+        self.gone = never();
         self.mounted.left();
         self.let_go(Instant::now() + HOLD);
     }
@@ -307,7 +311,7 @@ impl Started {
             passthrough,
             watch,
             live.clone(),
-            counters,
+            counters.clone(),
             mirror.clone(),
         ));
         let tuning = Arc::new(Tuning::new(&config, live.clone()));
@@ -324,6 +328,7 @@ impl Started {
             _session: session,
             control,
             reporter,
+            counters,
             tuning,
             changes,
             _guardian: guardian,

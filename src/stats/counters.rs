@@ -1,7 +1,7 @@
 //! Everything that is counted while the mount runs.
 
 use super::report::{Events, Opens, Prefetch, Program, Report, RequestTimes, Standing};
-use super::{Count, Latencies, Point};
+use super::{Count, Latencies, Point, Stir};
 use crate::event::Residency;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -23,6 +23,8 @@ pub struct Counters {
     pub prefetch: PrefetchCounts,
     /// Names, attributes or data the kernel was told to forget because the source had changed.
     pub invalidations: Count,
+    /// Told after every request and every access.
+    pub stir: Stir,
     programs: Mutex<HashMap<Box<str>, Opens>>,
 }
 
