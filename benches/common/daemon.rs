@@ -80,14 +80,12 @@ impl<'a> Daemon<'a> {
 
     /// Processor time used so far, by user and system together, seconds.
     pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // Fields 14 and 15; the name, field 2, may hold spaces but ends at the last bracket.
-        let after_name = stat.rsplit_once(')').context("an unknown format of stat")?.1;
-        let fields: Vec<&str> = after_name.split_whitespace().collect();
-        let ticks = |index: usize| -> anyhow::Result<u64> {
-            Ok(fields.get(index).context("a short line in stat")?.parse()?)
-        };
-        Ok((ticks(11)? + ticks(12)?) as f64 / rustix::param::clock_ticks_per_second() as f64)
+        cpu_seconds(self.child.id())
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// What `augurfs stats --json` says.
@@ -102,6 +100,18 @@ impl<'a> Daemon<'a> {
         let status = end_within(&mut self.child, PATIENCE)?;
         if status.success() { Ok(()) } else { bail!("augurfs ended with {status}\n{}", self.complaints()) }
     }
+}
+
+/// Processor time a process has used so far, seconds.
+pub(crate) fn cpu_seconds(pid: u32) -> anyhow::Result<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // Fields 14 and 15; the name, field 2, may hold spaces but ends at the last bracket.
+    let after_name = stat.rsplit_once(')').context("an unknown format of stat")?.1;
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks = |index: usize| -> anyhow::Result<u64> {
+        Ok(fields.get(index).context("a short line in stat")?.parse()?)
+    };
+    Ok((ticks(11)? + ticks(12)?) as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 impl Drop for Daemon<'_> {
