@@ -83,7 +83,7 @@ impl Trace {
             }
         }
         let text = fs::read_to_string(room.join("trace"))?;
-        Ok(count(&text, &format!("dev {major}:{minor} ")))
+        Ok(count(&text, &format!("dev={major}:{minor} ")))
     }
 }
 

@@ -114,7 +114,9 @@ fn one_job(text: &mut String, journal: &Journal, job: &str) {
 
 fn row(text: &mut String, journal: &Journal, job: &str, arm: &str, samples: &[&Sample]) {
     let reads = |of: fn(&crate::reads::Reads) -> f64, digits| {
-        show(samples.iter().filter_map(|sample| sample.reads.as_ref().map(of)), digits)
+        let counted =
+            samples.iter().filter_map(|sample| sample.reads.as_ref()).filter(|reads| reads.calls > 0);
+        show(counted.map(of), digits)
     };
     let gap = gap_closed(journal, job, arm).map_or("-".into(), |gap| format!("{:.0} %", gap * 100.0));
     let before = samples.iter().filter_map(|sample| sample.beforehand);
