@@ -133,8 +133,8 @@ impl Journal {
         self.pages.samples.iter().any(|sample| sample.key == *key)
     }
 
-    pub(crate) fn is_skipped(&self, arm: &str) -> bool {
-        self.pages.skipped.contains_key(arm)
+    pub(crate) fn is_skipped(&self, what: &str) -> bool {
+        self.pages.skipped.contains_key(what)
     }
 
     pub(crate) fn setting(&self) -> &Setting {

@@ -149,7 +149,7 @@ fn measure(options: &Options, table: &Table, journal: &mut Journal) -> anyhow::R
     for (key, job, arm) in plan {
         interruption.check()?;
         bar.set_message(format!("{} {} run {}", key.job, key.arm, key.run));
-        if !journal.has(&key) && !journal.is_skipped(&key.arm) {
+        if !journal.has(&key) && !journal.is_skipped(&format!("{} {}", key.job, key.arm)) {
             match theatre.perform(&key, job, arm) {
                 Ok(sample) => journal.add(sample)?,
                 Err(error) => {
