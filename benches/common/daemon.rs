@@ -83,11 +83,6 @@ impl<'a> Daemon<'a> {
         cpu_seconds(self.child.id())
     }
 
-    /// Its process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// What `augurfs stats --json` says.
     pub(crate) fn stats(&self) -> anyhow::Result<Value> {
         let text = tool(utf8(self.program.binary)?, &["stats", utf8(&self.mountpoint)?, "--json"])?;

@@ -2,7 +2,7 @@
 //!
 //! What must stay true: each figure is the difference of two runs that differ in nothing but how often the work is done.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn callgrind(what: &str, times: usize) -> anyhow::Result<f64> {
 }
 
 /// The work itself, under callgrind.
-pub(crate) fn work(what: &OsStr, times: &OsString) -> anyhow::Result<()> {
+pub(crate) fn work(what: &OsStr, times: &OsStr) -> anyhow::Result<()> {
     let times: usize = times.to_str().and_then(|times| times.parse().ok()).context("how often?")?;
     match what.to_str() {
         // Nothing is expected of a predictor that predicts nothing: what is left is the noting.

@@ -45,8 +45,9 @@ pub(crate) fn measure(
         fs::read(point.join("file"))?;
         starts.push(begun.elapsed().as_secs_f64() * 1e3);
         if last == 0 {
+            let pid = daemon.stats()?["pid"].as_u64().context("stats without a pid")?;
             thread::sleep(SETTLING);
-            at_rest(daemon.pid())?;
+            at_rest(pid)?;
         }
         daemon.end()?;
     }
@@ -57,7 +58,7 @@ pub(crate) fn measure(
     Ok(())
 }
 
-fn at_rest(pid: u32) -> anyhow::Result<()> {
+fn at_rest(pid: u64) -> anyhow::Result<()> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let kib = status
         .lines()
@@ -76,7 +77,7 @@ fn at_rest(pid: u32) -> anyhow::Result<()> {
 }
 
 /// Times each thread was scheduled.
-fn switches(pid: u32) -> anyhow::Result<BTreeMap<String, u64>> {
+fn switches(pid: u64) -> anyhow::Result<BTreeMap<String, u64>> {
     let mut switches = BTreeMap::new();
     for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
         let path = entry?.path();

@@ -20,7 +20,7 @@ const WRITTEN: usize = 64 << 20;
 const RANDOM_WRITES: usize = 4000;
 const READERS: usize = 16;
 
-/// MB/s of a program that maps the file: `grep` of a fixed string does not, `cmp` of GNU does not; Python does.
+/// MB/s of a program that maps the file and copies a MiB at a time out of it.
 pub(super) fn mapped(side: &Side<'_>) -> anyhow::Result<f64> {
     let path = side.root.join("big");
     let size = fs::metadata(&path)?.len();
