@@ -55,7 +55,7 @@ use attachment::Berth;
 use backing::{Backing, DirBacking, Scratch};
 use crew::Crew;
 use desk::{Desk, Input};
-use driver::Driver;
+use driver::{Driver, Preparation};
 use follow::Follower;
 use keeper::Keeper;
 use processes::Processes;
@@ -154,7 +154,7 @@ impl Live {
         let keeper = live.keeper.clone();
         let load = move |engine: &mut Engine| keeper.load(engine, memory);
         // A recording begins with what was learned before.
-        let mut preparation: Option<Box<dyn FnOnce(&mut Engine) + Send>> = None;
+        let mut preparation: Option<Preparation> = None;
         if config.record.is_none() && live.keeper.is_for_later() {
             preparation = Some(Box::new(load));
         } else {

@@ -42,6 +42,9 @@ const CALM_NAP: Duration = Duration::from_millis(5);
 /// Inputs taken before the clock is looked at again.
 const GULP: usize = 1024;
 
+/// Done by the engine thread before it takes inputs.
+pub(crate) type Preparation = Box<dyn FnOnce(&mut Engine) + Send>;
+
 /// What the engine thread owns.
 pub(crate) struct Driver {
     pub(crate) engine: Engine,
@@ -53,7 +56,7 @@ pub(crate) struct Driver {
     pub(crate) save: Option<(Duration, Box<dyn FnMut() + Send>)>,
     pub(crate) inode_window: InodeWindow,
     /// What is left to be done before the first input.
-    pub(crate) preparation: Option<Box<dyn FnOnce(&mut Engine) + Send>>,
+    pub(crate) preparation: Option<Preparation>,
     pub(crate) rounds: Rounds,
 }
 
