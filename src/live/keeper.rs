@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use super::desk::{Desk, Input};
 use crate::engine::Engine;
+use crate::id::ProgramId;
 use crate::model::{self, Model, ModelError};
 use crate::names::{Names, Programs};
 use crate::predict::LoadError;
@@ -132,7 +133,8 @@ impl Keeper {
         *self.names.lock() = names;
         // Where they were taken before the rest, more may have been met since.
         let mut known = self.programs.lock();
-        if known.len() < programs.len() {
+        let same = |id| known.identity(id) == programs.identity(id);
+        if !(0..programs.len() as u32).map(ProgramId).all(same) {
             *known = programs;
         }
         Ok(())

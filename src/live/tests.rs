@@ -404,14 +404,14 @@ fn a_large_model_does_not_hold_up_the_start_and_is_there_for_whoever_asks() {
     let (mut names, mut programs) = (crate::names::Names::new(), crate::names::Programs::new());
     (0..60_000).for_each(|n| _ = names.intern_path(format!("some/directory/file-number-{n}").as_bytes()));
     let last = names.find_path(b"some/directory/file-number-59999").unwrap();
-    programs.intern("/usr/bin/cat");
+    let cat = programs.intern("/usr/bin/cat");
     let (mut name_bytes, mut program_bytes) = (Vec::new(), Vec::new());
     names.save(&mut name_bytes);
     programs.save(&mut program_bytes);
     let learned = Engine::new(config(None).settings).learned();
     fs::write(&model, crate::model::encode(&name_bytes, &program_bytes, &learned)).unwrap();
     let (live, _) = start(config(Some(model)));
-    assert_eq!(live.programs.lock().identity(ProgramId(1)), Some("/usr/bin/cat"), "before the rest");
+    assert_eq!(live.programs.lock().identity(cat), Some("/usr/bin/cat"), "before the rest");
     // Nothing is named before: what is known then is either nothing or all.
     assert!([FileId::ROOT, FileId(last.0 + 1)].contains(&live.names.lock().intern_path(b"new")));
     live.ask(|_| ()).unwrap();
