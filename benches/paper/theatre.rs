@@ -212,7 +212,7 @@ impl<'a> Theatre<'a> {
         let before = self.counts()?;
         let cpu_before = daemon.map(Daemon::cpu_seconds).transpose()?;
         let number = fs::metadata(tree)?.dev();
-        let trace = Trace::start().inspect_err(|error| log_once(error)).ok();
+        let trace = Trace::start().inspect_err(log_once).ok();
         let run = self.run(job, tree, trace.map(|trace| (trace, number)))?;
         let cpu_after = daemon.map(Daemon::cpu_seconds).transpose()?;
         Ok(Sample {
@@ -254,7 +254,7 @@ impl<'a> Theatre<'a> {
         let reads = match trace {
             Some((trace, number)) => {
                 let device = (rustix::fs::major(number), rustix::fs::minor(number));
-                trace.end(device).inspect_err(|error| log_once(error)).ok()
+                trace.end(device).inspect_err(log_once).ok()
             }
             None => None,
         };

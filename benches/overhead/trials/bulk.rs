@@ -52,7 +52,7 @@ pub(super) fn readers(side: &Side<'_>) -> anyhow::Result<f64> {
             .collect();
         hands.into_iter().try_for_each(|hand| Ok(hand.join().ok().context("a reader panicked")??))
     })
-    .and_then(|()| Ok(size as f64 / 1e6 / begun.elapsed().as_secs_f64()))
+    .map(|()| size as f64 / 1e6 / begun.elapsed().as_secs_f64())
 }
 
 pub(super) fn write_64k(side: &Side<'_>) -> anyhow::Result<f64> {
