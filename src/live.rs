@@ -62,7 +62,7 @@ use attachment::Berth;
 use backing::{Backing, DirBacking, Scratch};
 use crew::Crew;
 use desk::{Desk, Input};
-use driver::Driver;
+use driver::{Driver, Preparation};
 use follow::Follower;
 use keeper::Keeper;
 use pressure::Pressure;
@@ -136,7 +136,7 @@ impl Default for Live {
 }
 
 impl Live {
-    /// Loads the model and starts the engine thread. Workers start when there is work.
+    /// Starts the engine thread, which loads a large model first; a small one is loaded when this returns. Workers start when there is work.
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -159,7 +159,15 @@ impl Live {
             live.desk.follow_walks();
         }
         let mut engine = Engine::new(config.settings);
-        live.keeper.load(&mut engine, memory);
+        let keeper = live.keeper.clone();
+        let load = move |engine: &mut Engine| keeper.load(engine, memory);
+        // A recording begins with what was learned before.
+        let mut preparation: Option<Preparation> = None;
+        if config.record.is_none() && live.keeper.is_for_later() {
+            preparation = Some(Box::new(load));
+        } else {
+            load(&mut engine);
+        }
         let parents = live.tape.clone();
         engine.set_parents(Box::new(move |file| parents.parent(file)));
         if let Some(file) = config.record {
@@ -177,6 +185,7 @@ impl Live {
             pressure: Pressure::new(config.budget, config.settings.budget),
             groups: Groups::default(),
             behind: Default::default(),
+            preparation,
             rounds: Default::default(),
         };
         let thread = std::thread::Builder::new().name("engine".into()).spawn(move || driver.run(&inputs))?;

@@ -150,7 +150,7 @@ impl Mirror {
     }
 
     /// Closes what was opened for requests without a handle and has not been used for a moment.
-    /// True when nothing of the kind is open.
+    /// True when nothing of the kind is open any more.
     pub fn sweep(&self) -> bool {
         self.descriptors.sweep(&self.source, self.watched.load(Ordering::Acquire))
     }

@@ -17,9 +17,11 @@ use crate::names::{Names, Programs};
 
 mod file;
 mod lock;
+mod programs;
 
 pub use file::{load, set_aside, store};
 pub use lock::ModelLock;
+pub use programs::programs_of;
 
 const MAGIC: &[u8; 8] = b"AUGURFS\n";
 /// Goes up when older programs could not read the file any more.

@@ -13,6 +13,7 @@ mod own;
 mod prometheus;
 mod report;
 mod restraint;
+mod stir;
 mod telling;
 mod verdict;
 
@@ -29,4 +30,5 @@ pub use report::{
     Standing,
 };
 pub use restraint::{Dropped, Drops, Restraint, RestraintCounts, Savings};
+pub use stir::Stir;
 pub use verdict::Verdict;

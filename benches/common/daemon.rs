@@ -80,8 +80,7 @@ impl<'a> Daemon<'a> {
 
     /// Processor time used so far, by user and system together, seconds.
     pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        // Fields 14 and 15.
-        cpu_of(&format!("/proc/{}/stat", self.child.id()), 11)
+        cpu_seconds(self.child.id())
     }
 
     /// What `augurfs stats --json` says.
@@ -96,6 +95,12 @@ impl<'a> Daemon<'a> {
         let status = end_within(&mut self.child, PATIENCE)?;
         if status.success() { Ok(()) } else { bail!("augurfs ended with {status}\n{}", self.complaints()) }
     }
+}
+
+/// Processor time a process has used so far, seconds.
+pub(crate) fn cpu_seconds(pid: u32) -> anyhow::Result<f64> {
+    // Fields 14 and 15.
+    cpu_of(&format!("/proc/{pid}/stat"), 11)
 }
 
 impl Drop for Daemon<'_> {

@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use crate::common::daemon::{Daemon, Program};
 use crate::common::mounts::utf8;
-use crate::common::shell::{Interruption, children_cpu, run, tool};
-use crate::jobs::{Steps, shell};
+use crate::common::shell::{Interruption, children_cpu, run, shell, tool};
+use crate::jobs::Steps;
 use crate::server::Counts;
 use crate::stage::Stage;
 

@@ -6,17 +6,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use crate::common::mounts::utf8;
-use crate::common::shell::{Interruption, run};
+use crate::common::shell::{Interruption, shell};
 
-/// Preparing may take this long: OpenSSH is configured and built once.
-const PREPARING: Duration = Duration::from_secs(600);
 /// Written when all has been prepared.
 const READY: &str = "ready";
 
@@ -162,15 +158,4 @@ pub(crate) fn prepare(
         fs::write(ready, "")?;
     }
     Ok(tree)
-}
-
-/// Runs a shell, for what must succeed and is not measured.
-///
-/// # Errors
-/// It fails, or is interrupted.
-pub(crate) fn shell(arguments: &[&str], interruption: &Interruption) -> anyhow::Result<()> {
-    let mut shell = Command::new("sh");
-    shell.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let ended = run(&mut shell, PREPARING, interruption)?;
-    if ended.status.success() { Ok(()) } else { bail!("{}: sh {}", ended.status, arguments.join(" ")) }
 }

@@ -16,8 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::common::mounts::{Loop, Mounted, Scratch, make_ext4, utf8};
-use crate::common::shell::{Interruption, end_within, tool};
-use crate::jobs::shell;
+use crate::common::shell::{Interruption, end_within, shell, tool};
 use crate::server::Counts;
 use augurfs::device::Kind;
 

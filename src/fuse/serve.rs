@@ -45,6 +45,7 @@ pub(crate) struct Timing {
 impl Drop for Timing {
     fn drop(&mut self) {
         self.counters.latencies.record(self.operation, self.start.elapsed());
+        self.counters.stir.tell();
     }
 }
 

@@ -47,6 +47,9 @@ const CALM_NAP: Duration = Duration::from_millis(5);
 /// Inputs taken before the clock is looked at again.
 const GULP: usize = 1024;
 
+/// Done by the engine thread before it takes inputs.
+pub(crate) type Preparation = Box<dyn FnOnce(&mut Engine) + Send>;
+
 /// What the engine thread owns.
 pub(crate) struct Driver {
     pub(crate) engine: Engine,
@@ -61,6 +64,8 @@ pub(crate) struct Driver {
     /// The control groups we are in.
     pub(crate) groups: Groups,
     pub(crate) behind: Behind,
+    /// What is left to be done before the first input.
+    pub(crate) preparation: Option<Preparation>,
     pub(crate) rounds: Rounds,
 }
 
@@ -108,6 +113,9 @@ impl Driver {
     }
 
     fn follow(&mut self, inputs: &Receiver<Input>) {
+        if let Some(prepare) = self.preparation.take() {
+            prepare(&mut self.engine);
+        }
         self.tell(Step::InodeWindow(self.inode_window));
         loop {
             let woken = self.desk.clock.now();
@@ -142,6 +150,7 @@ impl Driver {
             now = self.desk.clock.now();
         }
         self.rounds.last_input = now;
+        self.desk.counters.stir.tell();
         let mut gulp = vec![first];
         gulp.extend(inputs.try_iter().take(GULP));
         // Whoever handed an access in had announced its stream before.
@@ -401,6 +410,7 @@ mod tests {
             pressure: Pressure::new(Some(1 << 20), 1 << 20),
             groups: Groups::default(),
             behind: Behind::default(),
+            preparation: None,
             rounds: Rounds::default(),
         };
         (driver, inputs)

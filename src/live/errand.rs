@@ -65,6 +65,8 @@ impl Live {
     /// # Errors
     /// Nothing is known of that program, or of anything.
     pub fn errand(&self, below: &[u8], program: Option<&str>) -> Result<Errand, ErrandError> {
+        // A model that is still being loaded is waited for.
+        self.ask(|_| ()).ok_or(ErrandError::Off)?;
         let programs = program.map(|name| self.programs_called(name)).transpose()?;
         let names = self.names.lock().clone();
         let top = match below {

@@ -1,7 +1,7 @@
 //! The model file's keeper: loads it at the start, saves it now and then and at the end.
 //!
 //! What must stay true: neither the engine thread nor who asks for the time of the last save waits for the disk;
-//! names are locked, which requests need, only while they are copied; one save at a time; a file that cannot be
+//! the mount does not wait for a large file; names are locked, which requests need, only while they are copied; one save at a time; a file that cannot be
 //! understood is set aside with one warning, and never a reason not to mount.
 
 use std::io;
@@ -15,12 +15,15 @@ use thiserror::Error;
 
 use super::desk::{Desk, Input};
 use crate::engine::Engine;
+use crate::id::ProgramId;
 use crate::model::{self, Model, ModelError};
 use crate::names::{Names, Programs};
 use crate::predict::LoadError;
 
 /// How often somebody who waits for the engine thread looks whether there still is one.
 const GLANCE: Duration = Duration::from_millis(50);
+/// A file of this size is loaded before the mount answers: some 20,000 names, which takes about as long as mounting (20 ms).
+const AT_ONCE: u64 = 512 << 10;
 
 /// Why the model was not saved.
 #[derive(Debug, Error)]
@@ -81,11 +84,25 @@ impl Keeper {
         self.saving.is_locked()
     }
 
+    /// Is the file so large that the mount should not wait for it? If so, names are closed until it is loaded, and numbers
+    /// of programs are those of the file from now on.
+    pub(crate) fn is_for_later(&self) -> bool {
+        let size = self.path.as_ref().and_then(|path| path.metadata().ok()).map_or(0, |file| file.len());
+        if size <= AT_ONCE {
+            return false;
+        }
+        if let Some(programs) = self.path.as_deref().and_then(model::programs_of) {
+            *self.programs.lock() = programs;
+        }
+        self.names.lock().close();
+        true
+    }
+
     /// Takes up what an earlier mount learned, if anything, as far as it fits into `memory` bytes. To be called
     /// before anything is named.
     pub(crate) fn load(&self, engine: &mut Engine, memory: u64) {
-        // Before, so that the history has its room; after, because the names are others then.
-        engine.set_memory(&mut self.names.lock(), memory);
+        // The history has to have its room before. Names that are closed open when the others are there.
+        engine.set_memory(&mut Names::new(), memory);
         self.load_file(engine);
         engine.set_memory(&mut self.names.lock(), memory);
     }
@@ -114,7 +131,12 @@ impl Keeper {
         engine.forget_nameless(&names.reuse());
         log::info!("the model knows {} names", names.len());
         *self.names.lock() = names;
-        *self.programs.lock() = programs;
+        // Where they were taken before the rest, more may have been met since.
+        let mut known = self.programs.lock();
+        let same = |id| known.identity(id) == programs.identity(id);
+        if !(0..programs.len() as u32).map(ProgramId).all(same) {
+            *known = programs;
+        }
         Ok(())
     }
 

@@ -120,7 +120,12 @@ impl Watcher {
         let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
         let below = path.strip_prefix(&self.mountpoint).ok()?.as_os_str().as_bytes();
         // What was deleted meanwhile has no name to learn.
-        (!below.ends_with(b" (deleted)")).then(|| self.names.lock().intern_path(below))
+        if below.ends_with(b" (deleted)") {
+            return None;
+        }
+        // The root stands for what names have no room for, or not yet.
+        let id = self.names.lock().intern_path(below);
+        (id != FileId::ROOT || below.is_empty()).then_some(id)
     }
 }
 

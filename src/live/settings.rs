@@ -20,7 +20,8 @@ use crate::stats::Counters;
 pub struct LiveConfig {
     /// The source directory, opened for reading.
     pub source: Arc<OwnedFd>,
-    /// The names, shared with the mirror. Replaced by the model's at the start: nothing may be named before.
+    /// The names, shared with the mirror. Replaced by the model's at the start: nothing may be named before, and
+    /// nothing is while a large model is being loaded.
     pub names: Arc<Mutex<Names>>,
     /// Where the model is kept; `None` is nowhere.
     pub model: Option<PathBuf>,

@@ -398,3 +398,25 @@ fn a_recording_can_begin_and_end_at_any_time() {
     };
     assert!(crate::trace::open(&path).unwrap().all(|record| hashed(&record.unwrap())));
 }
+
+#[test]
+fn a_large_model_does_not_hold_up_the_start_and_is_there_for_whoever_asks() {
+    let directory = tempfile::tempdir().unwrap();
+    let model = directory.path().join("model");
+    let (mut names, mut programs) = (crate::names::Names::new(), crate::names::Programs::new());
+    (0..60_000).for_each(|n| _ = names.intern_path(format!("some/directory/file-number-{n}").as_bytes()));
+    let last = names.find_path(b"some/directory/file-number-59999").unwrap();
+    let cat = programs.intern("/usr/bin/cat");
+    let (mut name_bytes, mut program_bytes) = (Vec::new(), Vec::new());
+    names.save(&mut name_bytes);
+    programs.save(&mut program_bytes);
+    let learned = Engine::new(config(None).settings).learned();
+    fs::write(&model, crate::model::encode(&name_bytes, &program_bytes, &learned)).unwrap();
+    let (live, _) = start(config(Some(model)));
+    assert_eq!(live.programs.lock().identity(cat), Some("/usr/bin/cat"), "before the rest");
+    // Nothing is named before: what is known then is either nothing or all.
+    assert!([FileId::ROOT, FileId(last.0 + 1)].contains(&live.names.lock().intern_path(b"new")));
+    live.ask(|_| ()).unwrap();
+    assert_eq!(live.names.lock().find_path(b"some/directory/file-number-59999"), Some(last));
+    assert_ne!(live.names.lock().intern_path(b"new"), FileId::ROOT);
+}

@@ -324,23 +324,28 @@ impl Descriptors {
         let _recent = self.let_go(nodeid);
     }
 
-    fn sweep_foreign(&self) {
-        let old: Vec<_> = self.foreign.lock().extract_if(|_, since| since.elapsed() >= LINGER).collect();
+    /// True when none is left.
+    fn sweep_foreign(&self) -> bool {
+        let mut foreign = self.foreign.lock();
+        let old: Vec<_> = foreign.extract_if(|_, since| since.elapsed() >= LINGER).collect();
+        let none = foreign.is_empty();
+        drop(foreign);
         let mut directories = self.directories.lock();
         // Closing what was only a location cannot block.
         old.iter().for_each(|(nodeid, _)| drop(directories.pop(nodeid)));
+        none
     }
 
     /// Closes regular files that have not been used for a moment, and what holds mounts inside the
-    /// source; unless the source is `watched`, also what was met lately. True when no open file is left. Does not
-    /// block: a source that hangs must not keep whoever calls this.
+    /// source; unless the source is `watched`, also what was met lately. True when nothing is left that a later sweep
+    /// would close. Does not block: a source that hangs must not keep whoever calls this.
     pub(super) fn sweep(&self, source: &Source, watched: bool) -> bool {
         if !watched {
             let mut recent = self.recent.lock();
             close_elsewhere(std::iter::from_fn(|| recent.pop_lru()).collect());
         }
-        source.sweep(LINGER);
-        self.sweep_foreign();
+        let devices = source.sweep(LINGER);
+        let foreign = self.sweep_foreign();
         let mut closed = Vec::new();
         let mut files = self.files.lock();
         while let Some((_, held)) = files.peek_lru() {
@@ -350,7 +355,7 @@ impl Descriptors {
             closed.extend(files.pop_lru());
         }
         close_elsewhere(closed);
-        files.is_empty()
+        files.is_empty() && devices && foreign
     }
 }
 

@@ -185,11 +185,14 @@ impl Source {
         dev != self.root_key.dev && !self.devices.lock().contains_key(&dev)
     }
 
-    /// Lets go of further devices that have not been used for `linger`.
-    pub(super) fn sweep(&self, linger: Duration) {
+    /// Lets go of further devices that have not been used for `linger`. True when none is left.
+    pub(super) fn sweep(&self, linger: Duration) -> bool {
+        let mut devices = self.devices.lock();
         // Closed outside the lock.
-        let _closed: Vec<_> =
-            self.devices.lock().extract_if(|_, (_, used)| used.elapsed() >= linger).collect();
+        let _closed: Vec<_> = devices.extract_if(|_, (_, used)| used.elapsed() >= linger).collect();
+        let none = devices.is_empty();
+        drop(devices);
+        none
     }
 }
 

@@ -27,9 +27,14 @@ impl Names {
         self.limit = super::release::Limit { bytes, beside };
     }
 
+    /// From now on nothing new is taken in, and what is held counts as little enough: others take their place soon.
+    pub fn close(&mut self) {
+        self.limit = Limit { bytes: 0, beside: 0 };
+    }
+
     /// Is so much of the limit used that something should be let go?
     pub fn is_crowded(&self) -> bool {
-        self.used() > self.limit.bytes / 32 * 31
+        self.limit.bytes > 0 && self.used() > self.limit.bytes / 32 * 31
     }
 
     /// Has enough been let go?
@@ -155,6 +160,14 @@ mod tests {
             Names::load(&bytes).unwrap().save(&mut again);
             prop_assert_eq!(bytes, again);
         }
+    }
+
+    #[test]
+    fn closed_names_take_nothing_in() {
+        let mut names = Names::new();
+        names.close();
+        assert_eq!(names.intern_path(b"a/b"), FileId::ROOT);
+        assert_eq!((names.find_path(b"a"), names.is_crowded()), (None, false));
     }
 
     #[test]

@@ -78,11 +78,24 @@ impl Reporter {
         report
     }
 
-    /// Keeps a point of the mount's life when one is due. To be called often.
-    pub(super) fn note(&self) {
+    /// Keeps a point of the mount's life when one is due. To be called often while something happens. True when nothing
+    /// was counted since the last point.
+    pub(super) fn note(&self) -> bool {
         let (at_s, mut history) = (self.since.elapsed().as_secs(), self.history.lock());
+        let still = history.points().last().is_some_and(|last| *last == self.counters.point(last.at_s));
         if history.is_due(at_s) {
             history.take(self.counters.point(at_s));
+        }
+        still
+    }
+
+    /// Something happens again: until now nothing did.
+    pub(super) fn note_stillness(&self) {
+        let (at_s, mut history) = (self.since.elapsed().as_secs(), self.history.lock());
+        if history.is_due(at_s)
+            && let Some(last) = history.points().last().copied()
+        {
+            history.take(Point { at_s, ..last });
         }
     }
 

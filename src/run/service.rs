@@ -5,6 +5,7 @@
 //! wait for the kernel to let go; whatever hangs, all of it takes about as long as `TEARDOWN`.
 
 mod made;
+mod tending;
 mod upgrade;
 
 use std::io;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, bounded, select, tick};
+use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, bounded, never, select, tick};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
@@ -39,7 +40,9 @@ use crate::mirror::Mirror;
 use crate::model::ModelLock;
 use crate::predict::PredictorChoice;
 use crate::replace::Policy;
+use crate::stats::Counters;
 use crate::sys::connection;
+use tending::SWEEP;
 
 /// Everything that waits for others at the end has this long together. Service managers kill after ten seconds and more.
 const TEARDOWN: Duration = Duration::from_secs(8);
@@ -55,9 +58,6 @@ const MOMENT: Duration = Duration::from_millis(500);
 
 /// The statistics a signal asks for are logged whatever else is.
 const STATISTICS: &str = "augurfs::statistics";
-
-/// How often descriptors that were opened for a moment are looked at.
-const SWEEP: Duration = Duration::from_millis(250);
 
 /// A mount that is up.
 pub(super) struct Service {
@@ -79,6 +79,7 @@ pub(super) struct Service {
     _session: JoinHandle<()>,
     control: Option<ControlGuard>,
     reporter: Arc<Reporter>,
+    counters: Arc<Counters>,
     tuning: Arc<Tuning>,
     changes: Option<ChangeWatch>,
     guardian: Option<Guardian>,
@@ -128,7 +129,8 @@ impl Service {
     /// # Errors
     /// The session with the kernel ended although nobody unmounted.
     pub(super) fn serve(mut self) -> io::Result<()> {
-        let sweep = tick(SWEEP);
+        let mut sweep = tick(SWEEP);
+        let stirred = self.counters.stir.bell().clone();
         let verdict = loop {
             select! {
                 recv(self.ended) -> ended => break self.judge(ended),
@@ -140,10 +142,12 @@ impl Service {
                 },
                 recv(self.orders) -> order => if let Ok(order) = order
                     && let Some(end) = self.upgrade(order) { break end },
-                recv(sweep) -> _ => {
-                    self.mirror.sweep();
-                    self.reporter.note();
-                    self.live.tidy(|numbers| self.mirror.drop_numbers(numbers));
+                recv(sweep) -> _ => if self.tend() {
+                    sweep = never();
+                },
+                recv(stirred) -> _ => {
+                    self.reporter.note_stillness();
+                    sweep = tick(SWEEP);
                 }
             }
         };
@@ -175,7 +179,7 @@ impl Service {
 
     /// Somebody has unmounted. Our own hold on the file system goes too, so that the session ends.
     fn seen_to_go(&mut self) {
-        self.gone = crossbeam_channel::never();
+        self.gone = never();
         self.mounted.left();
         self.let_go(Instant::now() + HOLD);
     }
@@ -323,7 +327,7 @@ impl Started {
             passthrough,
             watch,
             live.clone(),
-            counters,
+            counters.clone(),
             mirror.clone(),
         ));
         let tuning = Arc::new(Tuning::new(&config, live.clone()));
@@ -347,6 +351,7 @@ impl Started {
             _session: session,
             control,
             reporter,
+            counters,
             tuning,
             changes,
             guardian,

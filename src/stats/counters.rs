@@ -2,7 +2,7 @@
 
 use super::report::{Events, Opens, Prefetch, Program, Report, RequestTimes, Standing};
 use super::restraint::{Dropped, RestraintCounts};
-use super::{Count, Latencies, Point};
+use super::{Count, Latencies, Point, Stir};
 use crate::event::Residency;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -26,6 +26,8 @@ pub struct Counters {
     pub restraint: RestraintCounts,
     /// Names, attributes or data the kernel was told to forget because the source had changed.
     pub invalidations: Count,
+    /// Told after every request and every access.
+    pub stir: Stir,
     programs: Mutex<HashMap<Box<str>, Opens>>,
 }
 

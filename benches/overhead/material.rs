@@ -7,6 +7,10 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use augurfs::device::SplitMix;
+
+/// Small files for walks.
+pub(crate) const MANY: usize = 20_000;
 /// Files in one directory.
 const PER_DIRECTORY: usize = 100;
 /// The C project: files to compile, headers, and how many of the headers each file includes.
@@ -14,22 +18,9 @@ const UNITS: usize = 40;
 const HEADERS: usize = 60;
 const FUNCTIONS: usize = 40;
 
-/// Numbers that look random (splitmix64, as in the device models).
-pub(crate) struct Draws(u64);
-
-impl Draws {
-    pub(crate) fn new(seed: u64) -> Draws {
-        Draws(seed)
-    }
-
-    /// A number in `0..limit`.
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit.max(1)
-    }
+/// The next of `draws` in `0..limit`.
+pub(crate) fn below(draws: &mut SplitMix, limit: u64) -> u64 {
+    draws.next() % limit.max(1)
 }
 
 /// The paths of `count` small files below `root`.
@@ -39,15 +30,15 @@ pub(crate) fn small_paths(root: &Path, count: usize) -> impl Iterator<Item = Pat
 
 /// `count` text files of half a kilobyte to four.
 pub(crate) fn small_files(root: &Path, count: usize) -> anyhow::Result<()> {
-    let mut draws = Draws::new(count as u64);
+    let mut draws = SplitMix(count as u64);
     for path in small_paths(root, count) {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
         let mut text = String::new();
-        let size = 512 + draws.below(3584) as usize;
+        let size = 512 + below(&mut draws, 3584) as usize;
         while text.len() < size {
-            writeln!(text, "line {} of a file that nobody reads twice", draws.below(1_000_000))?;
+            writeln!(text, "line {} of a file that nobody reads twice", below(&mut draws, 1_000_000))?;
         }
         fs::write(path, text)?;
     }

@@ -2,6 +2,10 @@
 //!
 //! What must stay true: a trial does the same on both sides and leaves the tree as it found it.
 
+mod builds;
+mod bulk;
+mod many;
+
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
@@ -11,10 +15,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use augurfs::device::SplitMix;
 use serde::Serialize;
 
 use crate::common::shell::{Interruption, run, tool};
-use crate::material::{self, Draws};
+use crate::material::{self, below};
 
 /// How long one command may take.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -70,26 +75,33 @@ pub(crate) struct Trial {
 /// Every trial, with the ratios the project set itself.
 pub(crate) fn all() -> Vec<Trial> {
     let trial = |name, unit, goal, prepare, run| Trial { name, unit, goal, prepare, run };
+    let most = Goal::AtMost;
+    let least = Goal::AtLeast;
     vec![
-        trial(
-            "small",
-            "us",
-            Goal::AtMost(2.5),
-            |root, _| material::small_files(&root.join("small"), 2000),
-            small,
-        ),
-        trial(
-            "grep",
-            "s",
-            Goal::AtMost(1.6),
-            |root, _| material::small_files(&root.join("grep"), 20_000),
-            grep,
-        ),
-        trial("make", "s", Goal::AtMost(1.05), |root, _| projects(root), make),
-        trial("git", "s", Goal::AtMost(1.2), |root, _| repositories(root), git),
-        trial("sequential", "MB/s", Goal::AtLeast(0.95), big_file, sequential),
-        trial("random", "MB/s", Goal::AtLeast(0.95), big_file, random),
+        trial("small", "us", most(1.8), |root, _| material::small_files(&root.join("small"), 2000), small),
+        trial("stat", "s", most(1.05), many_files, many::stat),
+        trial("open", "us", most(1.8), many_files, many::open),
+        trial("grep", "s", most(1.3), many_files, grep),
+        trial("tar", "s", most(1.3), many_files, many::tar),
+        trial("git", "s", most(1.05), |root, _| repositories(root), git),
+        trial("make", "s", most(1.02), |root, _| projects(root), make),
+        trial("cargo", "s", most(1.05), builds::crates, builds::cargo),
+        trial("sqlite", "s", most(1.3), builds::nothing, builds::sqlite),
+        trial("sequential", "MB/s", least(0.98), big_file, sequential),
+        trial("random", "MB/s", least(0.98), big_file, random),
+        trial("mmap", "MB/s", least(0.98), big_file, bulk::mapped),
+        trial("readers", "MB/s", least(0.95), big_file, bulk::readers),
+        trial("write64k", "s", most(1.1), builds::nothing, bulk::write_64k),
+        trial("write4k", "s", most(1.25), builds::nothing, bulk::write_4k),
+        trial("randwrite", "s", most(1.25), big_file, bulk::write_random),
+        trial("create", "us", most(8.0), builds::nothing, many::create),
+        trial("untar", "s", most(8.0), many::archive, many::untar),
     ]
+}
+
+fn many_files(root: &Path, _: u64) -> anyhow::Result<()> {
+    let place = root.join("grep");
+    if place.exists() { Ok(()) } else { material::small_files(&place, material::MANY) }
 }
 
 /// Open, read and close of one small file, microseconds.
@@ -153,7 +165,7 @@ fn git(side: &Side<'_>) -> anyhow::Result<f64> {
     timed(command, side, 0)
 }
 
-fn timed(mut command: Command, side: &Side<'_>, expected: i32) -> anyhow::Result<f64> {
+pub(crate) fn timed(mut command: Command, side: &Side<'_>, expected: i32) -> anyhow::Result<f64> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let ended = run(&mut command, LIMIT, side.interruption)?;
     if ended.status.code() != Some(expected) {
@@ -188,10 +200,10 @@ fn random(side: &Side<'_>) -> anyhow::Result<f64> {
     let blocks = fs::metadata(&path)?.len() / 4096;
     let file = File::open(path)?;
     let mut buffer = [0; 4096];
-    let mut draws = Draws::new(1);
+    let mut draws = SplitMix(1);
     let begun = Instant::now();
     for _ in 0..RANDOM_READS {
-        file.read_exact_at(&mut buffer, draws.below(blocks) * 4096)?;
+        file.read_exact_at(&mut buffer, below(&mut draws, blocks) * 4096)?;
     }
     Ok((RANDOM_READS * buffer.len()) as f64 / 1e6 / begun.elapsed().as_secs_f64())
 }

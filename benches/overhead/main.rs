@@ -1,33 +1,40 @@
 //! What augurfs costs when everything is in memory: the same work natively and through the mount.
 //!
 //! ```text
-//! cargo bench --bench hot -- --mount-options path=resident --rounds 5
-//! cargo bench --bench hot -- --mount-options path=passthrough --only sequential,random
+//! cargo bench --bench overhead -- --rounds 5
+//! cargo bench --bench overhead -- --contenders path=passthrough,bindfs --only sequential,random --below tmpfs
+//! cargo bench --bench overhead -- --daemon 1000000
+//! cargo bench --bench overhead -- --instructions
 //! ```
 //!
-//! What must stay true: both sides see the same files of one ext4 in memory (git has a copy for each,
-//! because it remembers inode numbers); they take turns; everything has been run before it is timed.
+//! What must stay true: both sides see the same files of one file system in memory (where a trial writes, each has a copy);
+//! they take turns; everything has been run before it is timed; one contender is mounted at a time, for what one of them
+//! writes would be a change from below to the others.
 //!
-//! Needs root, /dev/fuse, loop devices; grep, git, make and gcc for the trials of those names.
+//! Needs root, /dev/fuse, loop devices; a trial or contender whose program is missing is named and left out.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command that reports on the terminal")]
 
 #[path = "../common/mod.rs"]
 mod common;
+mod contenders;
+mod instructions;
 mod material;
+mod rest;
 mod trials;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{CommandFactory, Parser};
 use serde::Serialize;
 
-use common::daemon::{Daemon, Program};
+use common::daemon::Program;
 use common::median;
 use common::mounts::{Loop, Mounted, Scratch, enter_namespace, make_ext4};
 use common::shell::Interruption;
+use contenders::Mount;
 use trials::{Goal, Side, Trial};
 
 /// Room for the small things beside the big file.
@@ -35,17 +42,31 @@ const SPARE: u64 = 1 << 30;
 
 /// Compares hot work through augurfs with the same work on the native file system.
 #[derive(Parser)]
-#[command(bin_name = "cargo bench --bench hot --")]
+#[command(bin_name = "cargo bench --bench overhead --")]
 struct Options {
     /// How often each side is measured
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only these trials, comma separated: small, grep, make, git, sequential, random
+    /// Only these trials, comma separated: small, stat, open, grep, tar, git, make, cargo, sqlite, sequential, random, mmap,
+    /// readers, write64k, write4k, randwrite, create, untar
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Options for augurfs, as after -o
-    #[arg(long, default_value = "path=resident")]
-    mount_options: String,
+    /// What is compared with the file system itself, comma separated: options for augurfs, or bindfs, mergerfs, passthrough_hp
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "path=auto,path=resident,path=passthrough,path=plain,cache=own,bindfs,mergerfs,passthrough_hp"
+    )]
+    contenders: Vec<String>,
+    /// The file system below: ext4 or tmpfs
+    #[arg(long, default_value = "ext4", value_parser = ["ext4", "tmpfs"])]
+    below: String,
+    /// Instead: start, memory and rest of a daemon whose model knows so many files
+    #[arg(long, value_name = "FILES")]
+    daemon: Option<usize>,
+    /// Instead: instructions of the hot paths, counted by callgrind
+    #[arg(long)]
+    instructions: bool,
     /// The size of the big file, in MiB
     #[arg(long, default_value_t = 1024)]
     big: u64,
@@ -60,6 +81,7 @@ struct Options {
 /// All measurements of one trial.
 #[derive(Serialize)]
 struct Outcome {
+    contender: String,
     trial: &'static str,
     unit: &'static str,
     goal: Goal,
@@ -70,15 +92,23 @@ struct Outcome {
 }
 
 fn main() -> ExitCode {
-    common::obey("hot", run)
+    common::obey("overhead", run)
 }
 
 fn run(arguments: &[OsString]) -> anyhow::Result<()> {
+    if let [_, work, what, times] = arguments
+        && work == "--work"
+    {
+        return instructions::work(what, times);
+    }
     if arguments.len() < 2 {
         // `cargo bench` without arguments runs every bench there is.
         return Ok(Options::command().print_help()?);
     }
     let options = Options::parse_from(arguments);
+    if options.instructions {
+        return instructions::count();
+    }
     let trials = chosen(&options.only)?;
     enter_namespace(arguments)?;
     if !options.binary.is_file() {
@@ -86,14 +116,32 @@ fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     }
     let interruption = Interruption::watch()?;
     let scratch = Scratch::new()?;
-    let source = native_file_system(&scratch, options.big << 20)?;
-    for trial in &trials {
-        (trial.prepare)(source.path(), options.big << 20).with_context(|| trial.name)?;
+    if let Some(files) = options.daemon {
+        return rest::measure(&scratch, &options.binary, files, &interruption);
     }
-    let program = Program { binary: &options.binary, options: &options.mount_options };
-    let outcomes = compare(&scratch, source.path(), &program, &trials, options.rounds, &interruption)?;
+    let source = native_file_system(&scratch, &options.below, options.big << 20)?;
+    let trials = prepared(trials, source.path(), options.big << 20);
+    let mut outcomes = Vec::new();
+    for contender in &options.contenders {
+        match compare(&scratch, source.path(), contender, &options, &trials, &interruption) {
+            Ok(more) => outcomes.extend(more),
+            Err(error) => {
+                interruption.check()?;
+                println!("{contender}: left out, {error:#}");
+            }
+        }
+    }
     let Some(path) = &options.json else { return Ok(()) };
     Ok(std::fs::write(path, serde_json::to_string_pretty(&outcomes)? + "\n")?)
+}
+
+/// Makes what the trials need; those that cannot be had are named.
+fn prepared(trials: Vec<Trial>, root: &Path, big: u64) -> Vec<Trial> {
+    let can = |trial: &Trial| {
+        let made = (trial.prepare)(root, big);
+        made.inspect_err(|error| println!("{}: left out, {error:#}", trial.name)).is_ok()
+    };
+    trials.into_iter().filter(can).collect()
 }
 
 fn chosen(only: &[String]) -> anyhow::Result<Vec<Trial>> {
@@ -107,57 +155,71 @@ fn chosen(only: &[String]) -> anyhow::Result<Vec<Trial>> {
     Ok(trials)
 }
 
-fn native_file_system(scratch: &Scratch, big: u64) -> anyhow::Result<Mounted> {
+fn native_file_system(scratch: &Scratch, kind: &str, big: u64) -> anyhow::Result<Mounted> {
+    let at = scratch.directory("source")?;
+    if kind == "tmpfs" {
+        return Mounted::new("tmpfs", &at, "tmpfs", "size=90%");
+    }
     let image = scratch.path().join("image");
     make_ext4(&image, big + SPARE)?;
-    Loop::attach(&image, false)?.mount(&scratch.directory("source")?, "")
+    Loop::attach(&image, false)?.mount(&at, "")
 }
 
 fn compare(
     scratch: &Scratch,
     source: &Path,
-    program: &Program<'_>,
+    contender: &str,
+    options: &Options,
     trials: &[Trial],
-    rounds: usize,
     interruption: &Interruption,
 ) -> anyhow::Result<Vec<Outcome>> {
     let mountpoint = scratch.directory("mirror")?;
     let model = scratch.directory("model")?.join("model");
-    let options = [format!("model={}", model.display())];
-    let daemon = Daemon::start(program, source, &mountpoint, &options, interruption)?;
-    println!("{}", active_path(&daemon)?);
+    let program = Program { binary: &options.binary, options: "" };
+    let mount = Mount::of(contender, &program, source, &mountpoint, &model, interruption)?;
+    println!("\n{contender} on {}{}", options.below, mount.path()?);
     println!(
         "{:<12} {:>6} {:>12} {:>12} {:>8} {:>10} {:>9}",
-        "", "", "native", "mounted", "ratio", "goal", "our CPU"
+        "", "", "native", "mounted", "ratio", "goal", "its CPU"
     );
     let mut outcomes = Vec::new();
     for trial in trials {
         let native = Side { root: source, mounted: false, interruption };
         let mounted = Side { root: &mountpoint, mounted: true, interruption };
-        let outcome = measure(trial, &native, &mounted, &daemon, rounds).with_context(|| trial.name)?;
-        println!("{}", line(&outcome));
-        outcomes.push(outcome);
+        match measure(trial, contender, &native, &mounted, &mount, options.rounds) {
+            Ok(outcome) => {
+                println!("{}", line(&outcome));
+                outcomes.push(outcome);
+            }
+            Err(error) => {
+                interruption.check()?;
+                println!("{:<12} left out, {error:#}", trial.name);
+            }
+        }
     }
-    daemon.end()?;
+    mount.tell_requests()?;
+    mount.end()?;
     Ok(outcomes)
-}
-
-fn active_path(daemon: &Daemon<'_>) -> anyhow::Result<String> {
-    let stats = daemon.stats()?;
-    let text = |pointer| stats.pointer(pointer).and_then(|value| value.as_str()).unwrap_or("?").to_owned();
-    Ok(format!("path {} ({})", text("/path/active"), text("/path/reason")))
 }
 
 fn measure(
     trial: &Trial,
+    contender: &str,
     native: &Side<'_>,
     mounted: &Side<'_>,
-    daemon: &Daemon<'_>,
+    mount: &Mount<'_>,
     rounds: usize,
 ) -> anyhow::Result<Outcome> {
     let Trial { name, unit, goal, .. } = *trial;
-    let mut outcome =
-        Outcome { trial: name, unit, goal, native: vec![], mounted: vec![], daemon_cpu: vec![] };
+    let mut outcome = Outcome {
+        contender: contender.into(),
+        trial: name,
+        unit,
+        goal,
+        native: vec![],
+        mounted: vec![],
+        daemon_cpu: vec![],
+    };
     // Twice, because the second time may find what the first has left to be written or learned.
     for side in [native, mounted, native, mounted] {
         (trial.run)(side)?;
@@ -168,9 +230,9 @@ fn measure(
             if (round + turn) % 2 == 0 {
                 outcome.native.push((trial.run)(native)?);
             } else {
-                let before = daemon.cpu_seconds()?;
+                let before = mount.cpu_seconds()?;
                 outcome.mounted.push((trial.run)(mounted)?);
-                outcome.daemon_cpu.push(daemon.cpu_seconds()? - before);
+                outcome.daemon_cpu.push(mount.cpu_seconds()? - before);
             }
         }
     }
