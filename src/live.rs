@@ -145,8 +145,11 @@ impl Live {
         config: LiveConfig,
         backing: impl FnOnce(&Arc<Berth>) -> Box<dyn Backing>,
     ) -> io::Result<Arc<Live>> {
-        let LiveConfig { names, counters, model, join_wait, memory, .. } = config;
+        let LiveConfig { names, counters, model, unkept, join_wait, memory, .. } = config;
         let (live, inputs) = Live::assemble(names, counters, model, join_wait, backing);
+        if let Some(why) = unkept {
+            live.keeper.cannot_keep(why);
+        }
         if config.inode_window != InodeWindow::Off {
             live.desk.follow_walks();
         }
@@ -331,10 +334,15 @@ impl Live {
         self.keeper.saved_at()
     }
 
+    /// What is wrong with the model: a sentence each, without a full stop.
+    pub fn model_faults(&self) -> Vec<String> {
+        self.keeper.faults()
+    }
+
     /// Saves the model now, if one is kept.
     ///
     /// # Errors
-    /// When the engine is off or the file cannot be written.
+    /// When the engine is off, the file cannot be written, or the model cannot be kept though it was to be.
     pub fn save(&self) -> Result<(), SaveError> {
         self.keeper.save(&self.desk)
     }

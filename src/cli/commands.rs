@@ -98,8 +98,10 @@ fn background(words: &Mount, config: &Config, verbosity: u8) -> anyhow::Result<u
 }
 
 pub(super) fn unmount(words: &Unmount) -> anyhow::Result<u8> {
-    unmounting::unmount(&words.place.mountpoint, words.lazy).context("cannot unmount")?;
-    Ok(0)
+    match unmounting::unmount(&words.place.mountpoint, words.lazy) {
+        Err(error) if error.is_unmounted() => Err(error.into()),
+        other => other.map(|()| 0).context("cannot unmount"),
+    }
 }
 
 pub(super) fn demo() -> anyhow::Result<u8> {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::farewell::Farewell;
 use super::recording;
 use super::report::Reporter;
 use super::tuning::Tuning;
@@ -28,10 +29,18 @@ pub(super) fn listen(
     reporter: Arc<Reporter>,
     tuning: Arc<Tuning>,
     live: Arc<Live>,
+    farewell: Arc<Farewell>,
 ) -> Option<ControlGuard> {
     let answer = move |request| match request {
         Request::Stats => Answer::from(Response::Stats { report: Box::new(reporter.report()) }),
         Request::Glance => Answer::from(Response::Stats { report: Box::new(reporter.glance()) }),
+        Request::Farewell => {
+            let farewell = farewell.clone();
+            Answer::Feed(
+                Response::Stats { report: Box::new(reporter.glance()) },
+                Box::new(move |stream| farewell.await_end(stream)),
+            )
+        }
         Request::History => Answer::from(Response::History { points: reporter.history() }),
         Request::Set { options } => match tuning.set(&options) {
             Ok(message) => Answer::from(Response::Done { message }),

@@ -139,6 +139,7 @@ impl Reporter {
             model: ModelFile {
                 path: self.config.model.as_ref().map(|path| path.display().to_string()),
                 saved_at: self.live.saved_at(),
+                faults: self.live.model_faults(),
             },
             scans: Scans {
                 running: snapshot.scans.running,

@@ -18,8 +18,9 @@ use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
 use super::answers;
+use super::farewell::Farewell;
 use super::guardian::Guardian;
-use super::keeping::lock_model;
+use super::keeping::Keeping;
 use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
 use super::recording;
@@ -31,7 +32,7 @@ use super::{MountError, notice, own_cache, presence, seed};
 use crate::config::{Config, DataPath};
 use crate::engine::Settings;
 use crate::fuse::Session;
-use crate::live::control::ControlGuard;
+use crate::live::control::{ControlGuard, Last};
 use crate::live::{Attachment, ChangeWatch, Live, LiveConfig};
 use crate::mirror::Mirror;
 use crate::model::ModelLock;
@@ -71,6 +72,7 @@ pub(super) struct Service {
     control: Option<ControlGuard>,
     reporter: Arc<Reporter>,
     tuning: Arc<Tuning>,
+    farewell: Arc<Farewell>,
     changes: Option<ChangeWatch>,
     _guardian: Option<Guardian>,
     _model_lock: Option<ModelLock>,
@@ -88,10 +90,10 @@ impl Service {
     ) -> Result<Self, MountError> {
         let (to_wishes, wishes) = bounded(8);
         let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
-        let (model, lock) = lock_model(config.model.as_deref());
+        let Keeping { model, unkept, lock } = Keeping::of(config.model.as_deref());
         seed::sow(config.seed.as_deref(), model.as_deref());
         let source = Arc::new(open_source(&config)?);
-        let mut config = config;
+        let mut config = Config { model: model.clone(), ..config };
         // What the source refuses at an open, the mount has to refuse there too.
         config.read_only |= is_read_only(&source);
         let below = Arc::new(open_mountpoint(&config)?);
@@ -110,6 +112,7 @@ impl Service {
             source: source.clone(),
             names: Arc::clone(&names),
             model,
+            unkept,
             settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(&config) },
             memory: config.model_size,
             inode_window: config.inode_window,
@@ -220,7 +223,7 @@ impl Service {
         let deadline = Instant::now() + TEARDOWN;
         // What was opened last is learned too.
         self.live.stop_watching();
-        save(&self.live);
+        self.farewell.tell(&Last { unsaved: save(&self.live) });
         self.let_go(deadline.min(Instant::now() + HOLD));
         // Only what is ours: somebody may have unmounted it and mounted something else there.
         if self.mounted.is_there() {
@@ -311,7 +314,9 @@ impl Started {
             mirror.clone(),
         ));
         let tuning = Arc::new(Tuning::new(&config, live.clone()));
-        let control = answers::listen(device, reporter.clone(), tuning.clone(), live.clone());
+        let farewell = Arc::new(Farewell::default());
+        let control =
+            answers::listen(device, reporter.clone(), tuning.clone(), live.clone(), farewell.clone());
         Ok(Service {
             config,
             mounted,
@@ -325,6 +330,7 @@ impl Started {
             control,
             reporter,
             tuning,
+            farewell,
             changes,
             _guardian: guardian,
             _model_lock: lock,
@@ -390,8 +396,9 @@ fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
     }
 }
 
-fn save(live: &Live) {
-    if let Err(error) = live.save() {
-        log::warn!("{error}");
-    }
+/// Saves what was learned. Why it could not be, otherwise.
+fn save(live: &Live) -> Option<String> {
+    let error = live.save().err()?.to_string();
+    log::warn!("{error}");
+    Some(error)
 }

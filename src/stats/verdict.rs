@@ -117,7 +117,9 @@ fn wrong(report: &Report) -> Vec<String> {
         wrong
             .push("more was fetched in vain than was used: the job never repeats, or memory is short".into());
     }
-    if standing.model.path.is_none() && standing.predictor.name != "none" {
+    let model = &standing.model;
+    wrong.extend(model.faults.iter().cloned());
+    if model.path.is_none() && model.faults.is_empty() && standing.predictor.name != "none" {
         wrong.push("what is learned is kept in memory only, and lost with the mount".into());
     }
     wrong
