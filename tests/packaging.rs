@@ -152,7 +152,7 @@ fn a_section_names_the_source_and_options_win() {
     let lines: Vec<_> = shown.lines().collect();
     assert!(lines[0].starts_with("ro,noatime"), "{shown}");
     assert!(lines[1].starts_with("rw,relatime"), "{shown}");
-    assert_eq!(lines[2], "1");
+    assert_eq!(lines[2], "32");
 }
 
 #[test]

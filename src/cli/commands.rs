@@ -61,14 +61,11 @@ fn config(words: &Mount) -> anyhow::Result<Config> {
 }
 
 /// `-` stands for the source that a file of defaults names for the mountpoint.
-fn source(word: Option<&Path>, files: &[Defaults], mountpoint: &Path) -> anyhow::Result<PathBuf> {
+fn source(word: Option<&Path>, files: &[Defaults], mountpoint: &Path) -> Result<PathBuf, MountError> {
     match word {
         Some(word) if word == "-" => {
             let named = files.iter().rev().find_map(|file| file.source_of(mountpoint));
-            named.with_context(|| {
-                let place = mountpoint.display();
-                format!("no source is known for {place}: write [{place}] and source = PATH into augurfs.conf")
-            })
+            named.ok_or_else(|| MountError::Sourceless { path: mountpoint.to_owned() })
         }
         word => Ok(word.unwrap_or(Path::new("")).to_owned()),
     }

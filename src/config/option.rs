@@ -66,6 +66,8 @@ enum Kind {
     Flag(fn(&mut Config)),
     Word(&'static [&'static str], fn(&mut Config, &str)),
     Bytes(RangeInclusive<u64>, fn(&mut Config, u64)),
+    /// Bytes, a power of two.
+    Block(RangeInclusive<u64>, fn(&mut Config, u64)),
     Duration(RangeInclusive<Duration>, fn(&mut Config, Duration)),
     Path(fn(&mut Config, PathBuf)),
     /// Free text: what it is called, how it should look, and what sets it and says whether it is well formed.
@@ -164,8 +166,8 @@ pub static OPTIONS: &[MountOption] = &[
     option(
         "block_size",
         "8K",
-        "bytes of a block of the own cache",
-        Kind::Bytes(4 << 10..=1 << 20, |c, bytes| c.block_size = bytes),
+        "bytes of a block of the own cache, a power of two",
+        Kind::Block(4 << 10..=1 << 20, |c, bytes| c.block_size = bytes),
     ),
     option(
         "policy",
@@ -256,8 +258,11 @@ pub static OPTIONS: &[MountOption] = &[
     ignored("user"),
     ignored("users"),
     ignored("nouser"),
+    ignored("nousers"),
     ignored("owner"),
+    ignored("noowner"),
     ignored("group"),
+    ignored("nogroup"),
     ignored("nofail"),
     ignored("_netdev"),
     ignored("comment"),
@@ -280,6 +285,9 @@ pub static OPTIONS: &[MountOption] = &[
     ignored("nosymfollow"),
     ignored("symfollow"),
     ignored("nonempty"),
+    ignored("auto_unmount"),
+    ignored("helper"),
+    ignored("uhelper"),
 ];
 
 /// The option of that name.

@@ -70,7 +70,7 @@ fn predictors_are_checked_in_their_outer_form() {
 
 #[test]
 fn what_fstab_may_contain_changes_nothing() {
-    let list = "defaults,auto,noauto,user,users,nouser,owner,group,nofail,_netdev,x-systemd.automount,x-a=b,comment=hi";
+    let list = "defaults,auto,noauto,user,user=me,users,nouser,nousers,owner,noowner,group,nogroup,nofail,_netdev,relatime,norelatime,strictatime,nostrictatime,lazytime,nolazytime,diratime,nodiratime,iversion,noiversion,mand,nomand,silent,loud,symfollow,nonempty,auto_unmount,uhelper=x,x-systemd.automount,x-a=b,comment=hi";
     assert_eq!(after(list), fresh(true));
 }
 
@@ -87,6 +87,8 @@ fn each_mistake_has_its_sentence() {
         ("inode_window=6", "inode_window=6 cannot be read: write 0, auto, or a power of two up to 4096"),
         ("budget=lots", "budget=lots cannot be read: write a number of bytes, or a number with K, M or G"),
         ("budget=1", "budget=1 is out of range: from 64K to 1T"),
+        ("block_size=5000", "block_size=5000 cannot be read: write a power of two, as 8K or 64K"),
+        ("block_size=2M", "block_size=2M is out of range: from 4K to 1M"),
         ("join_wait=11s", "join_wait=11s is out of range: from 0s to 10s"),
         (
             "predictor=lru",

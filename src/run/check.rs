@@ -4,7 +4,7 @@
 //! system that does not answer: looking at a path that may is done by a thread that is left behind.
 
 use super::MountError;
-use crate::config::Config;
+use crate::config::{Config, Surroundings};
 use crate::live::control::{self, Request};
 use crate::sys::{descriptor, mountinfo};
 use rustix::io::Errno;
@@ -176,7 +176,8 @@ fn device(path: &Path) -> Result<(), MountError> {
     }
 }
 
-/// Makes the model's directory and tries to write in it: only trying says for certain.
+/// Tries to write in the model's directory: only trying says for certain. Ours is made, one that the user names must be there: it may
+/// be misspelled.
 fn model_place(model: &Path, mountpoint: &Path) -> Result<(), MountError> {
     let refusal = |reason: io::Error| MountError::Model { path: model.to_owned(), reason };
     let model = std::path::absolute(model).map_err(refusal)?;
@@ -190,7 +191,9 @@ fn model_place(model: &Path, mountpoint: &Path) -> Result<(), MountError> {
         _ => {}
     }
     let parent = model.parent().unwrap_or(Path::new("/"));
-    DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(refusal)?;
+    if Surroundings::of_process().state_dir().as_deref() == Some(parent) {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(refusal)?;
+    }
     let parent = fs::canonicalize(parent).map_err(refusal)?;
     if parent.starts_with(mountpoint) {
         return Err(MountError::ModelBehind { path: model });
