@@ -18,7 +18,7 @@ pub use file::{Defaults, FileError};
 pub use inode_window::InodeWindow;
 pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
-pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_duration};
+pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_count, show_duration};
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
@@ -221,6 +221,24 @@ impl Config {
             option.apply(self, value)?;
         }
         Ok(())
+    }
+
+    /// The same for a mount that is up: at least one option, and none that is for a mount's whole life.
+    ///
+    /// # Errors
+    /// Those of [`Config::apply`], and the first option that cannot be changed.
+    pub fn change(&mut self, list: &OsStr) -> Result<(), OptionError> {
+        let words = words::split(list.as_bytes());
+        if words.is_empty() {
+            return Err(OptionError::Nothing { choices: option::TUNABLE.join(", ") });
+        }
+        for word in &words {
+            let name = option::find(words::assignment(word).0)?.name;
+            if !option::TUNABLE.contains(&name) {
+                return Err(OptionError::Fixed { name, choices: option::TUNABLE.join(", ") });
+            }
+        }
+        self.apply(list)
     }
 }
 

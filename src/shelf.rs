@@ -20,6 +20,7 @@ mod survey;
 mod text;
 mod union;
 
+pub use erase::Forgotten;
 pub use survey::{ProgramUse, Survey};
 
 /// Why something could not be done with a model.

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use std::ffi::OsString;
 
 use super::say;
-use crate::config::show_bytes;
+use crate::config::{show_bytes, show_count};
 use crate::shelf::{self, ShelfError, Shelved, Survey};
 
 /// Programs shown; the JSON has them all.
@@ -82,7 +82,7 @@ pub(super) struct Merge {
 pub(super) struct Forget {
     #[command(flatten)]
     one: One,
-    /// A path below the source, or a program as show names it
+    /// A path below the source, or a program: its path, as show names it, or its name
     #[arg(value_name = "PATH|PROGRAM")]
     what: OsString,
 }
@@ -115,12 +115,17 @@ fn told(survey: &Survey) -> String {
         let ago = crate::config::show_duration(std::time::Duration::from_secs(past));
         out += &format!("Saved {ago} ago.\n");
     }
-    out += &format!("{names} names, {facts} of which were looked at.\n");
+    let (names, accesses) = (
+        show_count(*names, "name"),
+        if *accesses == 1 { "1 access".to_owned() } else { format!("{accesses} accesses") },
+    );
+    out += &format!("{names}; of {facts} the size is known.\n");
     out += &format!(
-        "{accesses} accesses in {runs} runs; {repeated} were repeated later, {scanned} belong to scans.\n"
+        "{accesses} in {}; {repeated} were repeated later, {scanned} belong to scans.\n",
+        show_count(*runs, "run")
     );
     if let (Some(oldest), Some(newest)) = (&survey.oldest, &survey.newest) {
-        out += &format!("From {oldest} (the oldest) to {newest} (the newest).\n");
+        out += &format!("From {} (the oldest) to {} (the newest).\n", place(oldest), place(newest));
     }
     if !survey.programs.is_empty() {
         out += &format!("\n  {:>8} {:>8}  program\n", "opens", "files");
@@ -133,6 +138,11 @@ fn told(survey: &Survey) -> String {
         out += &format!("  and {} more\n", survey.programs.len() - MOST_ROWS);
     }
     out
+}
+
+/// The source itself has no name.
+fn place(path: &str) -> &str {
+    if path.is_empty() { "." } else { path }
 }
 
 /// Checks them all, whatever is wrong with some.
@@ -188,5 +198,8 @@ fn forget(words: &Forget) -> anyhow::Result<()> {
     let mut shelved = Shelved::open(&words.one.file)?;
     let gone = shelved.forget(words.what.as_bytes())?;
     shelved.write()?;
-    say(&format!("{}: {gone} names forgotten\n", words.one.file.display()))
+    let names = (gone.names > 0).then(|| show_count(gone.names as u64, "name"));
+    let programs = gone.programs.into_iter().map(|program| format!("{program} and what it did"));
+    let gone: Vec<_> = names.into_iter().chain(programs).collect();
+    say(&format!("{}: forgotten: {}\n", words.one.file.display(), gone.join(", ")))
 }

@@ -47,6 +47,9 @@ pub const PREDICTORS: &[(&str, &str)] = &[
     ("none", ""),
 ];
 
+/// What may change while mounted.
+pub(super) const TUNABLE: &[&str] = &["budget", "join_wait", "prefetch", "save_interval"];
+
 /// The names of the own cache's replacement policies.
 const CACHE_POLICIES: &[&str] = &["default", "lru", "lru-seq", "dear", "arc", "s3fifo", "sieve", "fifo"];
 
