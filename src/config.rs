@@ -9,6 +9,7 @@ mod file;
 mod inode_window;
 mod option;
 mod place;
+mod seed;
 mod spelling;
 mod unit;
 mod words;
@@ -18,6 +19,7 @@ pub use file::{Defaults, FileError};
 pub use inode_window::InodeWindow;
 pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
+pub use seed::{PathMap, Seed};
 pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_count, show_duration};
 
 use std::ffi::{OsStr, OsString};
@@ -113,8 +115,8 @@ pub struct Config {
     pub stream: Scope,
     /// Where the model is kept; `None` keeps it in memory only.
     pub model: Option<PathBuf>,
-    /// A model that a mount which knows nothing yet begins with. Never written.
-    pub seed: Option<PathBuf>,
+    /// Models of others, below the mount's own. Never written; those that come later win.
+    pub seeds: Vec<Seed>,
     /// Most memory for what is learned, in bytes, names included.
     pub model_size: u64,
     /// Most bytes warmed and not yet used; `None` leaves it to the daemon (a quarter of what is available).
@@ -181,7 +183,7 @@ impl Config {
             path: DataPath::Auto,
             predictor: String::from("default"),
             stream: Scope::default(),
-            seed: None,
+            seeds: Vec::new(),
             model_size: option::MODEL_SIZE,
             budget: None,
             prefetch: true,

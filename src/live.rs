@@ -154,7 +154,7 @@ impl Live {
             live.desk.follow_walks();
         }
         let mut engine = Engine::new(config.settings);
-        live.keeper.load(&mut engine, memory);
+        live.keeper.load(&mut engine, memory, config.begin.as_deref());
         let parents = live.tape.clone();
         engine.set_parents(Box::new(move |file| parents.parent(file)));
         if let Some(file) = config.record {

@@ -132,6 +132,34 @@ fn two_models_become_one() {
 }
 
 #[test]
+fn several_models_become_one() {
+    let shelf = Shelf::new();
+    let models = ["one", "two", "three"].map(|name| shelf.model(name, &LINES.replace("README", name)));
+    let words: Vec<&str> = models.iter().map(|path| path.to_str().unwrap()).collect();
+    let all = shelf.path("all");
+    out(&augurfs(&[&["merge"], &words[..], &["-o", all.to_str().unwrap()]].concat()));
+    let left = out(&on("export", &all, &[]));
+    for kept in ["one", "two", "three", "main.rs"] {
+        assert_eq!(left.matches(&format!("\"{kept}\"")).count(), 1, "{kept} in {left}");
+    }
+    assert_eq!(augurfs(&["merge", words[0], "-o", "x"]).status.code(), Some(2), "one is not several");
+}
+
+#[test]
+fn a_part_of_a_tree_is_known_elsewhere() {
+    let shelf = Shelf::new();
+    let model = shelf.model("model", LINES);
+    let part = shelf.path("part");
+    out(&on("relocate", &model, &["src:", "-o", part.to_str().unwrap()]));
+    let json: serde_json::Value = serde_json::from_str(&out(&on("show", &part, &["--json"]))).unwrap();
+    assert_eq!((&json["names"], &json["oldest"]), (&2.into(), &"main.rs".into()));
+    out(&on("relocate", &part, &[":src", "-o", part.to_str().unwrap()]));
+    let json: serde_json::Value = serde_json::from_str(&out(&on("show", &part, &["--json"]))).unwrap();
+    assert_eq!((&json["names"], &json["oldest"]), (&3.into(), &"src/main.rs".into()));
+    assert_eq!(on("relocate", &model, &["src", "-o", "x"]).status.code(), Some(2));
+}
+
+#[test]
 fn a_model_that_a_mount_uses_is_left_alone() {
     let shelf = Shelf::new();
     let model = shelf.model("model", LINES);

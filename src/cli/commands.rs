@@ -11,10 +11,12 @@ use crate::sys::descriptor;
 use crate::{demo as demonstration, run::unmount as unmounting};
 use anyhow::Context;
 use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Mounts, in the foreground or by starting ourselves again in the background.
-pub(super) fn mount(words: &Mount, verbosity: u8) -> anyhow::Result<u8> {
+pub(super) fn mount(words: Mount, verbosity: u8) -> anyhow::Result<u8> {
+    let words = &with_seeds(words);
     let config = config(words).context("cannot mount")?;
     let predictor: PredictorChoice =
         config.predictor.parse().map_err(anyhow::Error::new).context("cannot mount")?;
@@ -27,6 +29,19 @@ pub(super) fn mount(words: &Mount, verbosity: u8) -> anyhow::Result<u8> {
         Err(error @ MountError::Ended(_)) => Err(error.into()),
         other => other.map(|()| 0).context("cannot mount"),
     }
+}
+
+/// `--model` is another word for an option.
+fn with_seeds(mut words: Mount) -> Mount {
+    for seed in std::mem::take(&mut words.seeds) {
+        let mut option = b"seed=".to_vec();
+        for byte in seed.as_os_str().as_bytes() {
+            option.extend(matches!(byte, b',' | b'\\').then_some(b'\\'));
+            option.push(*byte);
+        }
+        words.options.push(OsString::from_vec(option));
+    }
+    words
 }
 
 /// Options first: they can be wrong on any machine.
@@ -55,7 +70,9 @@ fn config(words: &Mount) -> anyhow::Result<Config> {
         .map(|path| if path.as_os_str() == "none" { Ok(path) } else { std::path::absolute(path) })
         .transpose()?;
     config.model = config.model.map(std::path::absolute).transpose()?;
-    config.seed = config.seed.map(std::path::absolute).transpose()?;
+    for seed in &mut config.seeds {
+        seed.path = std::path::absolute(&seed.path)?;
+    }
     config.record = config.record.map(std::path::absolute).transpose()?;
     Ok(config)
 }

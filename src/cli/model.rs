@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use std::ffi::OsString;
 
 use super::say;
-use crate::config::{show_bytes, show_count};
+use crate::config::{PathMap, show_bytes, show_count};
 use crate::shelf::{self, ShelfError, Shelved, Survey};
 
 /// Programs shown; the JSON has them all.
@@ -26,8 +26,10 @@ pub(super) enum ModelCommand {
     Export(One),
     /// Make a model from lines that export printed
     Import(Import),
-    /// Make one model of two of the same tree
+    /// Make one model of several of the same tree
     Merge(Merge),
+    /// Make a model for a tree in which what was learned lies elsewhere
+    Relocate(Relocate),
     /// Take a file, a directory with all below it, or a program out of a model
     Forget(Forget),
 }
@@ -67,13 +69,23 @@ pub(super) struct Import {
 
 #[derive(Debug, Args)]
 pub(super) struct Merge {
-    /// A model
-    #[arg(value_name = "FILE")]
-    one: PathBuf,
-    /// Another of the same tree
-    #[arg(value_name = "OTHER")]
-    other: PathBuf,
-    /// The model file to write; may be one of the two
+    /// The models; where they contradict each other, the one that was saved later wins
+    #[arg(value_name = "FILE", num_args = 2.., required = true)]
+    files: Vec<PathBuf>,
+    /// The model file to write; may be one of them
+    #[arg(short = 'o', value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Relocate {
+    #[command(flatten)]
+    one: One,
+    /// What of it is taken, and where that lies in the other tree: doc: takes what was learned below doc, :share/doc puts
+    /// all below share/doc
+    #[arg(value_name = "FROM:TO")]
+    map: PathMap,
+    /// The model file to write
     #[arg(short = 'o', value_name = "FILE")]
     output: PathBuf,
 }
@@ -94,6 +106,7 @@ pub(super) fn run(command: &ModelCommand) -> anyhow::Result<u8> {
         ModelCommand::Export(words) => export(&words.file).context("cannot export the model")?,
         ModelCommand::Import(words) => import(words).context("cannot import a model")?,
         ModelCommand::Merge(words) => merge(words).context("cannot merge the models")?,
+        ModelCommand::Relocate(words) => relocate(words).context("cannot relocate the model")?,
         ModelCommand::Forget(words) => forget(words).context("cannot forget")?,
     }
     Ok(0)
@@ -187,10 +200,23 @@ fn import(words: &Import) -> anyhow::Result<()> {
 
 fn merge(words: &Merge) -> anyhow::Result<()> {
     let _lock = shelf::lock(&words.output)?;
-    let (one, other) = (Shelved::open(&words.one)?, Shelved::open(&words.other)?);
-    let (older, newer) =
-        if one.survey()?.saved_at <= other.survey()?.saved_at { (one, other) } else { (other, one) };
-    Ok(Shelved::unite(&older, &newer, &words.output)?.write()?)
+    let mut models = Vec::new();
+    for file in &words.files {
+        let model = Shelved::open(file)?;
+        models.push((model.survey()?.saved_at, model));
+    }
+    models.sort_by_key(|(saved_at, _)| *saved_at);
+    let mut models = models.into_iter().map(|(_, model)| model);
+    let mut all = models.next().context("nothing to merge")?;
+    for newer in models {
+        all = Shelved::unite(&all, &newer, &words.output)?;
+    }
+    Ok(all.write()?)
+}
+
+fn relocate(words: &Relocate) -> anyhow::Result<()> {
+    let _lock = shelf::lock(&words.output)?;
+    Ok(Shelved::open(&words.one.file)?.relocate(&words.map, &words.output)?.write()?)
 }
 
 fn forget(words: &Forget) -> anyhow::Result<()> {

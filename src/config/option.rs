@@ -2,7 +2,7 @@
 //!
 //! The list is the only place to add one. Names and spelling are the same in `-o`, in the help and in the README.
 
-use super::{Config, DataPath, OptionError, Scope, spelling};
+use super::{Config, DataPath, OptionError, Scope, Seed, spelling};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -127,8 +127,14 @@ pub static OPTIONS: &[MountOption] = &[
     option(
         "seed",
         "nothing",
-        "a model that a mount which has none of its own yet begins with; it is only read",
-        Kind::Path(|c, path| c.seed = Some(path)),
+        "a model that others have learned, which lies below the mount's own; it is only read, and may be given several times",
+        Kind::Path(|c, path| c.seeds.push(Seed { path, map: None })),
+    ),
+    option(
+        "seed_map",
+        "all of it",
+        "what of the seed before it is taken, and where that lies here: doc: takes what was learned below doc; :share/doc puts all below share/doc",
+        Kind::Text("FROM:TO", "FROM:TO, behind the seed it is for", set_seed_map),
     ),
     option(
         "model_size",
@@ -318,6 +324,12 @@ impl Config {
         self.contexts.push(format!("{name}=\"{value}\""));
         !value.contains('"')
     }
+}
+
+fn set_seed_map(config: &mut Config, text: &str) -> bool {
+    let (Some(seed), Ok(map)) = (config.seeds.last_mut(), text.parse()) else { return false };
+    seed.map = Some(map);
+    true
 }
 
 /// Looks at the outer form only; the predictors know what their parameters mean.

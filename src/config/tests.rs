@@ -59,6 +59,17 @@ fn a_model_may_lie_anywhere_or_nowhere() {
 }
 
 #[test]
+fn each_seed_has_its_own_map() {
+    let config = after("seed=/a,seed_map=doc:,seed=/b");
+    let map = Some(PathMap { from: "doc".into(), to: String::new() });
+    assert_eq!(config.seeds, [Seed { path: "/a".into(), map }, Seed { path: "/b".into(), map: None }]);
+    assert_eq!(
+        sentence("seed_map=a:b"),
+        "seed_map=a:b cannot be read: write FROM:TO, behind the seed it is for"
+    );
+}
+
+#[test]
 fn predictors_are_checked_in_their_outer_form() {
     for good in PREDICTORS.iter().map(|(name, _)| *name).chain(["pcm:32/2/0.3", "epcm:///paper"]) {
         assert_eq!(after(&format!("predictor={good}")).predictor, good);
@@ -117,6 +128,7 @@ fn the_defaults_shown_are_the_defaults() {
         if [
             "config",
             "seed",
+            "seed_map",
             "model",
             "budget",
             "context",

@@ -108,12 +108,16 @@ impl Keeper {
         self.saving.is_locked()
     }
 
-    /// Takes up what an earlier mount learned, if anything, as far as it fits into `memory` bytes. To be called
+    /// Takes up `begin`, or what an earlier mount learned, if anything, as far as it fits into `memory` bytes. To be called
     /// before anything is named.
-    pub(crate) fn load(&self, engine: &mut Engine, memory: u64) {
+    pub(crate) fn load(&self, engine: &mut Engine, memory: u64, begin: Option<&[u8]>) {
         // Before, so that the history has its room; after, because the names are others then.
         engine.set_memory(&mut self.names.lock(), memory);
-        self.load_file(engine);
+        match begin.map(|bytes| self.take_up(bytes, engine)) {
+            Some(Ok(())) => {}
+            Some(Err(error)) => self.unread(format!("what was to be known from the start is not: {error}")),
+            None => self.load_file(engine),
+        }
         engine.set_memory(&mut self.names.lock(), memory);
     }
 

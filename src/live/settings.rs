@@ -24,6 +24,8 @@ pub struct LiveConfig {
     pub names: Arc<Mutex<Names>>,
     /// Where the model is kept; `None` is nowhere.
     pub model: Option<PathBuf>,
+    /// A model to begin with instead, as bytes.
+    pub begin: Option<Vec<u8>>,
     /// Why it is kept nowhere, though it was to be.
     pub unkept: Option<String>,
     /// Most memory for what is learned, in bytes, names included.

@@ -71,6 +71,7 @@ fn config(model: Option<PathBuf>) -> LiveConfig {
         source: Arc::new(fs::File::open("/").unwrap().into()),
         names: Arc::default(),
         model,
+        begin: None,
         unkept: None,
         settings: Settings { predictor: PredictorChoice::Match, scope: Scope::Job, budget: 1 << 30 },
         join_wait: LONG,

@@ -91,7 +91,7 @@ impl Service {
         let (to_wishes, wishes) = bounded(8);
         let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
         let Keeping { model, unkept, lock } = Keeping::of(config.model.as_deref());
-        seed::sow(config.seed.as_deref(), model.as_deref());
+        let begin = seed::sow(&config.seeds, model.as_deref());
         let source = Arc::new(open_source(&config)?);
         let mut config = Config { model: model.clone(), ..config };
         // What the source refuses at an open, the mount has to refuse there too.
@@ -112,6 +112,7 @@ impl Service {
             source: source.clone(),
             names: Arc::clone(&names),
             model,
+            begin,
             unkept,
             settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(&config) },
             memory: config.model_size,
