@@ -15,7 +15,8 @@ const MOST_RATES: usize = 512;
 
 const HELP: &str = "q F10 Esc  quit        s F6  sort by the next column\n\
                     p          pause or resume prefetching\n\
-                    up down    scroll      h F1  this help";
+                    up down    scroll      I     the other way round\n\
+                    Home End   to an end   h F1  this help";
 
 /// By what programs are sorted, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +33,22 @@ pub(super) struct Screen {
     /// Opens, opens that had to wait, and bytes fetched ahead, each a second; the latest first.
     rates: VecDeque<[u64; 3]>,
     sort: Column,
+    /// Least first.
+    ascending: bool,
     scrolled: usize,
     help: bool,
 }
 
 impl Screen {
     pub(super) fn new(report: Report) -> Self {
-        Screen { report, rates: VecDeque::new(), sort: Column::Opens, scrolled: 0, help: false }
+        Screen {
+            report,
+            rates: VecDeque::new(),
+            sort: Column::Opens,
+            ascending: false,
+            scrolled: 0,
+            help: false,
+        }
     }
 
     /// A report that came `after` the last one.
@@ -64,6 +74,10 @@ impl Screen {
         };
     }
 
+    pub(super) fn turn_around(&mut self) {
+        self.ascending = !self.ascending;
+    }
+
     pub(super) fn toggle_help(&mut self) {
         self.help = !self.help;
     }
@@ -79,7 +93,7 @@ impl Screen {
             Constraint::Length(4 + wrong),
             Constraint::Length(4),
             Constraint::Min(4),
-            Constraint::Length(if self.help { 3 } else { 1 }),
+            Constraint::Length(if self.help { HELP.lines().count() as u16 } else { 1 }),
         ])
         .areas(frame.area());
         self.head(frame, head);
@@ -143,6 +157,9 @@ impl Screen {
             Column::Miss => it.miss,
         };
         programs.sort_by_key(|it| std::cmp::Reverse(key(it)));
+        if self.ascending {
+            programs.reverse();
+        }
         programs
     }
 
@@ -245,6 +262,8 @@ mod tests {
         assert!(!text.contains("grep") && text.contains("cc1"), "{text}");
         screen.scroll(isize::MIN);
         assert_eq!(screen.scrolled, 0);
+        screen.turn_around();
+        assert_eq!(screen.sorted()[0].name, "cc1");
     }
 
     #[test]
