@@ -89,6 +89,11 @@ fn a_user_without_root_can_mount() {
 }
 
 #[test]
+fn a_mount_in_namespaces_of_its_own_works() {
+    works("In a container", "echo text > $home/src/file", "! findmnt $home/mnt");
+}
+
+#[test]
 fn every_question_is_answered_by_commands_that_work() {
     works("Questions", "augurfs /srv/data /mnt/data\ncat /mnt/data/file", "! findmnt /mnt/data");
 }

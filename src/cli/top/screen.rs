@@ -13,6 +13,9 @@ use std::time::Duration;
 /// As many as the widest terminals have columns.
 const MOST_RATES: usize = 512;
 
+/// The narrowest screen on which the tables of programs and of requests can be read side by side.
+const BESIDE: u16 = 96;
+
 const HELP: &str = "q F10 Esc  quit        s F6  sort by the next column\n\
                     p          pause or resume prefetching\n\
                     up down    scroll      I     the other way round\n\
@@ -98,8 +101,12 @@ impl Screen {
         .areas(frame.area());
         self.head(frame, head);
         self.sparklines(frame, rates);
-        let [programs, right] =
-            Layout::horizontal([Constraint::Percentage(58), Constraint::Percentage(42)]).areas(middle);
+        // Where the tables do not fit beside each other, they stand below each other.
+        let halves = match middle.width < BESIDE {
+            true => Layout::vertical([Constraint::Percentage(40), Constraint::Percentage(60)]),
+            false => Layout::horizontal([Constraint::Percentage(58), Constraint::Percentage(42)]),
+        };
+        let [programs, right] = halves.areas(middle);
         self.programs(frame, programs);
         let [requests, flights] =
             Layout::vertical([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(right);
@@ -247,6 +254,17 @@ mod tests {
         for word in
             ["/mnt/doc mirrors", "On?     yes", "opens/s 100", "cc1", "opens*", "src/next.c", "q quit"]
         {
+            assert!(text.contains(word), "{word}\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_narrow_screen_cuts_no_number() {
+        let mut report = report(1);
+        let times = crate::stats::RequestTimes { count: 1_234_567, p50: 184.3, p99: 1851.4 };
+        report.requests.insert("readdirplus".into(), times);
+        let text = shown(&Screen::new(report), 60, 24);
+        for word in ["partial", "miss", " 90 ", "1234567", "184.3", "1851.4", "p99 us", "src/next.c"] {
             assert!(text.contains(word), "{word}\n{text}");
         }
     }
