@@ -63,7 +63,7 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn obey(words: Words) -> anyhow::Result<u8> {
     match words.command {
-        None => commands::mount(&words.mount, words.tone.verbose),
+        None => commands::mount(words.mount, words.tone.verbose),
         Some(Command::Unmount(words)) => commands::unmount(&words),
         Some(Command::Stats(words)) => stats::run(&words),
         Some(Command::Top(words)) => top::run(&words),

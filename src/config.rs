@@ -9,6 +9,7 @@ mod file;
 mod inode_window;
 mod option;
 mod place;
+mod seed;
 mod spelling;
 mod unit;
 mod words;
@@ -18,7 +19,8 @@ pub use file::{Defaults, FileError};
 pub use inode_window::InodeWindow;
 pub use option::{MountOption, OPTIONS, PREDICTORS};
 pub use place::Surroundings;
-pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_duration};
+pub use seed::{PathMap, Seed};
+pub use unit::{BYTES_FORM, DURATION_FORM, bytes, duration, show_bytes, show_count, show_duration};
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
@@ -113,8 +115,8 @@ pub struct Config {
     pub stream: Scope,
     /// Where the model is kept; `None` keeps it in memory only.
     pub model: Option<PathBuf>,
-    /// A model that a mount which knows nothing yet begins with. Never written.
-    pub seed: Option<PathBuf>,
+    /// Models of others, below the mount's own. Never written; those that come later win.
+    pub seeds: Vec<Seed>,
     /// Most memory for what is learned, in bytes, names included.
     pub model_size: u64,
     /// Most bytes warmed and not yet used; `None` leaves it to the daemon (a quarter of what is available).
@@ -183,7 +185,7 @@ impl Config {
             path: DataPath::Auto,
             predictor: String::from("default"),
             stream: Scope::default(),
-            seed: None,
+            seeds: Vec::new(),
             model_size: option::MODEL_SIZE,
             budget: None,
             rate: None,
@@ -224,6 +226,24 @@ impl Config {
             option.apply(self, value)?;
         }
         Ok(())
+    }
+
+    /// The same for a mount that is up: at least one option, and none that is for a mount's whole life.
+    ///
+    /// # Errors
+    /// Those of [`Config::apply`], and the first option that cannot be changed.
+    pub fn change(&mut self, list: &OsStr) -> Result<(), OptionError> {
+        let words = words::split(list.as_bytes());
+        if words.is_empty() {
+            return Err(OptionError::Nothing { choices: option::TUNABLE.join(", ") });
+        }
+        for word in &words {
+            let name = option::find(words::assignment(word).0)?.name;
+            if !option::TUNABLE.contains(&name) {
+                return Err(OptionError::Fixed { name, choices: option::TUNABLE.join(", ") });
+            }
+        }
+        self.apply(list)
     }
 }
 

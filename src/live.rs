@@ -153,17 +153,21 @@ impl Live {
         config: LiveConfig,
         backing: impl FnOnce(&Arc<Berth>) -> Box<dyn Backing>,
     ) -> io::Result<Arc<Live>> {
-        let LiveConfig { names, counters, model, join_wait, rate, memory, .. } = config;
+        let LiveConfig { names, counters, model, begin, unkept, join_wait, rate, memory, .. } = config;
         let (live, inputs) = Live::assemble(names, counters, model, (join_wait, rate), backing);
+        if let Some(why) = unkept {
+            live.keeper.cannot_keep(why);
+        }
         if config.inode_window != InodeWindow::Off {
             live.desk.follow_walks();
         }
         let mut engine = Engine::new(config.settings);
         let keeper = live.keeper.clone();
-        let load = move |engine: &mut Engine| keeper.load(engine, memory);
         // A recording begins with what was learned before.
+        let later = config.record.is_none() && begin.is_none() && keeper.is_for_later();
+        let load = move |engine: &mut Engine| keeper.load(engine, memory, begin.as_deref());
         let mut preparation: Option<Preparation> = None;
-        if config.record.is_none() && live.keeper.is_for_later() {
+        if later {
             preparation = Some(Box::new(load));
         } else {
             load(&mut engine);
@@ -351,10 +355,15 @@ impl Live {
         self.keeper.saved_at()
     }
 
+    /// What is wrong with the model: a sentence each, without a full stop.
+    pub fn model_faults(&self) -> Vec<String> {
+        self.keeper.faults()
+    }
+
     /// Saves the model now, if one is kept.
     ///
     /// # Errors
-    /// When the engine is off or the file cannot be written.
+    /// When the engine is off, the file cannot be written, or the model cannot be kept though it was to be.
     pub fn save(&self) -> Result<(), SaveError> {
         self.keeper.save(&self.desk)
     }

@@ -8,6 +8,7 @@ mod answers;
 pub mod check;
 pub mod daemon;
 mod error;
+mod farewell;
 pub mod guardian;
 mod keeping;
 mod mounted;

@@ -20,6 +20,7 @@ mod survey;
 mod text;
 mod union;
 
+pub use erase::Forgotten;
 pub use survey::{ProgramUse, Survey};
 
 /// Why something could not be done with a model.
@@ -118,7 +119,15 @@ impl Shelved {
     /// The file cannot be read, or is no whole model.
     pub fn open(path: &Path) -> Result<Self, ShelfError> {
         let bytes = model::load(path).map_err(|error| ShelfError::Io { path: path.into(), error })?;
-        let model = model::decode(&bytes).map_err(|error| ShelfError::Model { path: path.into(), error })?;
+        Shelved::decode(path, &bytes)
+    }
+
+    /// The model that `path` holds, of its bytes.
+    ///
+    /// # Errors
+    /// They are no whole model.
+    pub fn decode(path: &Path, bytes: &[u8]) -> Result<Self, ShelfError> {
+        let model = model::decode(bytes).map_err(|error| ShelfError::Model { path: path.into(), error })?;
         Ok(Shelved { path: path.into(), model, bytes: bytes.len() as u64 })
     }
 
@@ -154,11 +163,16 @@ impl Shelved {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self) -> Result<(), ShelfError> {
+        let error = |error| ShelfError::Io { path: self.path.clone(), error };
+        model::store(&self.path, &self.encode()).map_err(error)
+    }
+
+    /// Its bytes, as the file has them.
+    pub fn encode(&self) -> Vec<u8> {
         let (mut names, mut programs) = (Vec::new(), Vec::new());
         self.model.names.save(&mut names);
         self.model.programs.save(&mut programs);
-        let bytes = model::encode(&names, &programs, &self.model.learned);
-        model::store(&self.path, &bytes).map_err(|error| ShelfError::Io { path: self.path.clone(), error })
+        model::encode(&names, &programs, &self.model.learned)
     }
 
     /// Its parts, to be `what`ed.

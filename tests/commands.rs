@@ -38,8 +38,12 @@ fn run(mount: &Mount, command: &[&str], words: &[&str]) -> String {
 
 /// The sentence a command refuses with.
 fn refusal(mount: &Mount, command: &[&str], words: &[&str]) -> String {
+    refusal_with(1, mount, command, words)
+}
+
+fn refusal_with(code: i32, mount: &Mount, command: &[&str], words: &[&str]) -> String {
     let output = output_within(augurfs().args(command).arg(mount.point()).args(words), PATIENCE);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
@@ -53,7 +57,7 @@ fn what_is_known_can_be_warmed() {
             "2 files, 19.5K, are known and would be looked at\n"
         );
         let below = mount.join("b");
-        assert!(run(&mount, &["warm"], &[below.to_str().unwrap(), "--dry-run"]).starts_with("1 files, "));
+        assert!(run(&mount, &["warm"], &[below.to_str().unwrap(), "--dry-run"]).starts_with("1 file, "));
         assert!(run(&mount, &["warm"], &["--program", "cat", "--dry-run"]).starts_with("3 files, "));
         assert!(refusal(&mount, &["warm"], &["--program", "emacs"]).contains("no program called emacs"));
         assert!(refusal(&mount, &["warm"], &["/etc"]).contains("/etc is not below"));
@@ -72,8 +76,16 @@ fn prefetching_pauses_and_options_change_while_mounted() {
     assert_eq!(mount.stats()["prefetching"]["active"], false);
     let told = run(&mount, &["set"], &["budget=64M,join_wait=50ms", "save_interval=1h"]);
     assert_eq!(told, "prefetch=off, budget=64M, join_wait=50ms, save_interval=1h\n");
-    assert!(refusal(&mount, &["set"], &["path=resident"]).contains("can change while mounted"));
-    assert!(refusal(&mount, &["set"], &["budget=1"]).contains("out of range"));
+    for (options, why) in [
+        ("path=plain", "option 'path' cannot change while mounted"),
+        ("nofail", "option 'nofail' cannot change while mounted"),
+        ("budget=1", "out of range"),
+        ("bugdet=1G", "did you mean 'budget'?"),
+        ("", "no option is named"),
+    ] {
+        let said = refusal_with(2, &mount, &["set"], &[options]);
+        assert!(said.starts_with("augurfs: nothing is changed: ") && said.contains(why), "{said}");
+    }
     run(&mount, &["resume"], &[]);
     assert_eq!(mount.stats()["prefetching"]["active"], true);
     wait_for("the engine has the budget", || (mount.count("/memory/budget_bytes") == 64 << 20).then_some(()));

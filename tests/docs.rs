@@ -89,8 +89,67 @@ fn a_user_without_root_can_mount() {
 }
 
 #[test]
+fn a_mount_in_namespaces_of_its_own_works() {
+    works("In a container", "echo text > $home/src/file", "! findmnt $home/mnt");
+}
+
+#[test]
 fn every_question_is_answered_by_commands_that_work() {
     works("Questions", "augurfs /srv/data /mnt/data\ncat /mnt/data/file", "! findmnt /mnt/data");
+}
+
+/// The lines of a section that stand in code of their own and begin with our name, in order.
+fn indented(section: &str) -> String {
+    let text = README.split("\n## ").find(|text| text.starts_with(section)).expect("the section is there");
+    let lines = text.lines().filter_map(|line| line.strip_prefix("    "));
+    let ours: Vec<_> =
+        lines.filter(|line| line.starts_with("augurfs ") || line.starts_with("sudo augurfs ")).collect();
+    assert!(!ours.is_empty(), "{section} has no lines");
+    ours.join("\n")
+}
+
+#[test]
+fn what_is_shown_of_traces_works() {
+    let script = indented("Traces").replace("--for 5min", "--for 1s");
+    assert!(script.contains("--for 1s"), "nobody waits for five minutes");
+    let before = "augurfs /usr/share/doc /mnt/doc\ncd $home\n(sleep 0.3; cat /mnt/doc/a/1) &";
+    let output = run(
+        &format!("mkdir /mnt/doc\n{before}"),
+        &script,
+        "wait\naugurfs unmount /mnt/doc\ntest -s doc.trace",
+    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn what_is_shown_of_simulations_prints_what_is_shown() {
+    for section in ["Simulation", "A page cache of its own"] {
+        let output = run("", &indented(section), "");
+        assert!(output.status.success(), "{section}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(!output.stdout.is_empty(), "{section}");
+    }
+}
+
+/// The line of fstab and the file of defaults, as they stand there.
+#[test]
+fn the_line_of_fstab_and_the_section_of_the_file_work() {
+    let line = README.lines().find_map(|line| line.strip_prefix("    /srv/data  ")).expect("a line of fstab");
+    let conf: Vec<_> = README
+        .lines()
+        .skip_while(|line| *line != "    budget = 1G")
+        .map_while(|line| line.strip_prefix("    "))
+        .collect();
+    assert_eq!(conf.len(), 3, "{conf:?}");
+    let script = format!(
+        "mkdir -p /mnt/doc $home/etc\nprintf '%s\\n' '/srv/data  {line}' > $home/fstab\n\
+         printf '%s\\n' '{}' > $home/etc/augurfs.conf\n\
+         mount -t overlay overlay -o lowerdir=$home/etc:/etc /etc\n\
+         mount -a -T $home/fstab\ngrep old /mnt/data/file\numount /mnt/data\n\
+         augurfs - /mnt/doc\ngrep licence /mnt/doc/a/1\naugurfs unmount /mnt/doc",
+        conf.join("' '")
+    );
+    let output = run("", &script, "");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Whatever else stands in code and begins with our name is understood by the parser.

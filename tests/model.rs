@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use augurfs::sys::mountinfo;
 use mount::image::drop_caches;
+use mount::process::output_within;
 use mount::scratch::Scratch;
 use mount::stage::{Eye, FILES, Stage, order};
-use mount::{Mount, wait_for};
+use mount::{Mount, PATIENCE, augurfs, wait_for};
 use rustix::process::Signal;
 
 /// How many files a run reads before it waits.
@@ -203,6 +204,60 @@ fn a_model_that_cannot_be_written_is_refused_before_mounting() {
         assert_eq!(refusal.said.lines().count(), 1, "{refusal:?}");
         assert_eq!(mountinfo::at(&scratch.point()).unwrap(), None);
     }
+}
+
+/// What the statistics say is wrong, in words and in JSON.
+fn wrong(mount: &Mount) -> String {
+    let output = output_within(augurfs().arg("stats").arg(mount.point()), PATIENCE);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().find(|line| line.starts_with("Wrong?")).unwrap().to_owned();
+    let told = mount.stats()["model"]["faults"].to_string();
+    assert_eq!(line == "Wrong?  nothing.", told == "[]", "{line} {told}");
+    line
+}
+
+#[test]
+fn a_model_that_cannot_be_saved_is_told_by_statistics_and_unmount() {
+    let small = Small::new();
+    let directory = small.scratch.join("models");
+    fs::create_dir(&directory).unwrap();
+    let mut mount = small.scratch.mount("plain").model(&directory.join("model")).start();
+    mount::process::sh(mount.point(), "cat file-1");
+    assert_eq!(wrong(&mount), "Wrong?  nothing.");
+    fs::remove_dir_all(&directory).unwrap();
+    mount.signal(Signal::USR1);
+    wait_for("a save that fails", || mount.said().contains("cannot be written").then_some(()));
+    assert!(wrong(&mount).contains("models/model: No such file or directory"), "{}", wrong(&mount));
+    let output = mount.try_unmount();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("is unmounted, but what it learned is not saved: the model cannot be"), "{said}");
+    assert!(mount.wait_for_end().success());
+}
+
+#[test]
+fn a_model_that_another_mount_uses_is_told_of_too() {
+    let small = Small::new();
+    let first = small.trained();
+    let point = small.scratch.join("second");
+    fs::create_dir(&point).unwrap();
+    let mut second = Mount::of(&small.scratch.source(), &point).model(&small.model()).path("plain").start();
+    assert!(wrong(&second).contains("another mount uses the model"), "{}", wrong(&second));
+    assert_eq!(wrong(&first), "Wrong?  nothing.");
+    let output = second.try_unmount();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    second.wait_for_end();
+}
+
+#[test]
+fn a_damaged_model_stays_in_the_statistics() {
+    let small = Small::new();
+    fs::write(small.model(), "no model").unwrap();
+    let mut mount = small.mount();
+    assert!(wrong(&mount).contains("not a model file"), "{}", wrong(&mount));
+    let output = mount.try_unmount();
+    assert!(output.status.success(), "what this mount learned is saved: {output:?}");
+    mount.wait_for_end();
 }
 
 #[test]

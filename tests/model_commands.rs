@@ -71,7 +71,7 @@ fn what_is_imported_is_shown_checked_and_exported_again() {
     assert_eq!(out(&on("export", &model, &[])), LINES);
     let shown = out(&on("show", &model, &[]));
     assert!(shown.starts_with("Predictor match, format 1, "), "{shown}");
-    assert!(shown.contains("4 names, 1 of which were looked at.\n4 accesses in 2 runs;"), "{shown}");
+    assert!(shown.contains("4 names; of 1 the size is known.\n4 accesses in 2 runs;"), "{shown}");
     assert!(shown.contains("         2        2  /usr/bin/cc\n"), "{shown}");
     let json: serde_json::Value = serde_json::from_str(&out(&on("show", &model, &["--json"]))).unwrap();
     assert_eq!(json["programs"][0]["program"], "/usr/bin/cc");
@@ -97,8 +97,10 @@ fn a_damaged_model_is_told_of() {
 fn what_is_forgotten_is_not_in_the_file() {
     let shelf = Shelf::new();
     let model = shelf.model("model", LINES);
-    assert!(out(&on("forget", &model, &["src/main.rs"])).ends_with(": 1 names forgotten\n"));
-    out(&on("forget", &model, &["/usr/bin/less"]));
+    assert!(out(&on("forget", &model, &["src/main.rs"])).ends_with(": forgotten: 1 name\n"));
+    assert!(out(&on("forget", &model, &["less"])).ends_with(": forgotten: /usr/bin/less and what it did\n"));
+    assert!(complaint(&on("forget", &model, &["/usr/bin/less"])).contains("knows neither"));
+    assert!(!shelf.path("model.lock").exists(), "nothing is left beside it");
     let left = out(&on("export", &model, &[]));
     let bytes = fs::read(&model).unwrap();
     for gone in ["main.rs", "less"] {
@@ -106,7 +108,7 @@ fn what_is_forgotten_is_not_in_the_file() {
         assert!(!bytes.windows(gone.len()).any(|window| window == gone.as_bytes()), "{gone}");
     }
     assert!(left.contains("README") && left.contains("lib%FF.rs"));
-    assert!(out(&on("forget", &model, &["src"])).ends_with(": 3 names forgotten\n"));
+    assert!(out(&on("forget", &model, &["src"])).ends_with(": forgotten: 3 names\n"));
     assert!(
         complaint(&on("forget", &model, &["src"])).contains("knows neither a file nor a program called src")
     );
@@ -127,6 +129,34 @@ fn two_models_become_one() {
     assert_eq!(left.matches("main.rs").count(), 1, "named once");
     assert_eq!(left.matches(r#""line":"access""#).count(), 8, "both histories are there");
     assert!(out(&on("check", &both, &[])).contains("sound"));
+}
+
+#[test]
+fn several_models_become_one() {
+    let shelf = Shelf::new();
+    let models = ["one", "two", "three"].map(|name| shelf.model(name, &LINES.replace("README", name)));
+    let words: Vec<&str> = models.iter().map(|path| path.to_str().unwrap()).collect();
+    let all = shelf.path("all");
+    out(&augurfs(&[&["merge"], &words[..], &["-o", all.to_str().unwrap()]].concat()));
+    let left = out(&on("export", &all, &[]));
+    for kept in ["one", "two", "three", "main.rs"] {
+        assert_eq!(left.matches(&format!("\"{kept}\"")).count(), 1, "{kept} in {left}");
+    }
+    assert_eq!(augurfs(&["merge", words[0], "-o", "x"]).status.code(), Some(2), "one is not several");
+}
+
+#[test]
+fn a_part_of_a_tree_is_known_elsewhere() {
+    let shelf = Shelf::new();
+    let model = shelf.model("model", LINES);
+    let part = shelf.path("part");
+    out(&on("relocate", &model, &["src:", "-o", part.to_str().unwrap()]));
+    let json: serde_json::Value = serde_json::from_str(&out(&on("show", &part, &["--json"]))).unwrap();
+    assert_eq!((&json["names"], &json["oldest"]), (&2.into(), &"main.rs".into()));
+    out(&on("relocate", &part, &[":src", "-o", part.to_str().unwrap()]));
+    let json: serde_json::Value = serde_json::from_str(&out(&on("show", &part, &["--json"]))).unwrap();
+    assert_eq!((&json["names"], &json["oldest"]), (&3.into(), &"src/main.rs".into()));
+    assert_eq!(on("relocate", &model, &["src", "-o", "x"]).status.code(), Some(2));
 }
 
 #[test]

@@ -50,6 +50,18 @@ impl Staged {
     }
 }
 
+impl Staged {
+    /// The parser takes these options: nothing is mounted, for the mountpoint is not there, and that is what it complains of.
+    fn check(options: &str) {
+        let output = Command::new(env!("CARGO_BIN_EXE_augurfs"))
+            .args(["/", "/no/such/place", "-o", options])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(32) && said.contains("mountpoint"), "{options}: {said}");
+    }
+}
+
 fn install(stage: &Path, words: &[&str]) -> String {
     let output = Command::new("sh")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/mount-helpers/install.sh"))
@@ -110,6 +122,31 @@ fn mount_knows_the_type_and_passes_every_usual_option() {
     assert!(lines[2].contains("ro,"), "{shown}");
 }
 
+/// Each alone, with a value where it may have one, and all together, as mount(8) hands them on.
+#[test]
+fn every_option_that_may_stand_in_fstab_is_taken() {
+    let lists = [
+        "defaults,auto,nofail,_netdev,nouser,nousers,noowner,nogroup,comment=it is mine,rw,nodev,nosuid,noexec",
+        "noauto,users,owner,group,user=root,ro,dev,suid,exec,sync,dirsync,async",
+        "noatime,atime,relatime,norelatime,strictatime,nostrictatime,lazytime,nolazytime,diratime,nodiratime",
+        "iversion,noiversion,mand,nomand,silent,loud,symfollow,nosymfollow,nonempty,auto_unmount,uhelper=udisks2",
+        "x-systemd.automount,x-systemd.idle-timeout=10min,x-systemd.requires-mounts-for=/,x-gvfs-show,X-mount.mkdir=0755",
+        "allow_other,default_permissions,fsname=name,subtype=augurfs,context=system_u:object_r:usr_t:s0,fscontext=a,defcontext=b,rootcontext=c",
+    ];
+    let each = lists.iter().flat_map(|list| list.split(','));
+    for options in each.filter(|option| !option.starts_with("subtype")).chain(lists) {
+        let options = options.replace(' ', "\\040");
+        Staged::check(&options);
+    }
+    let shown = Staged::new().run(
+        "mount.augurfs $src $mnt -n -s -w -o model=none; findmnt -nr -o OPTIONS $mnt; umount $mnt\n\
+         mount -r -t augurfs -o model=none $src $mnt; findmnt -nr -o OPTIONS $mnt; umount $mnt\n\
+         mount.augurfs $src $mnt -r -t augurfs -o model=none; findmnt -nr -o OPTIONS $mnt; umount $mnt\n",
+    );
+    let modes: Vec<_> = shown.lines().map(|line| &line[..2]).collect();
+    assert_eq!(modes, ["rw", "ro", "ro"], "{shown}");
+}
+
 #[test]
 fn a_rehearsal_mounts_nothing_and_mistakes_have_their_exit_codes() {
     let shown = Staged::new().run(
@@ -152,7 +189,7 @@ fn a_section_names_the_source_and_options_win() {
     let lines: Vec<_> = shown.lines().collect();
     assert!(lines[0].starts_with("ro,noatime"), "{shown}");
     assert!(lines[1].starts_with("rw,relatime"), "{shown}");
-    assert_eq!(lines[2], "1");
+    assert_eq!(lines[2], "32");
 }
 
 #[test]

@@ -46,6 +46,19 @@ fn a_grid_has_a_row_for_each_place_and_predictor() {
     assert_eq!(csv.lines().filter(|line| line.contains(",none,")).count(), 8);
 }
 
+/// What `trace import --from tsv` takes, this takes too.
+#[test]
+fn absolute_paths_are_paths_below_the_root() {
+    let scratch = tempfile::tempdir().unwrap();
+    let table = |slash: &str| {
+        let file = scratch.path().join("opens.tsv");
+        let lines: String = (0..20).map(|n| format!("7\tgrep\t{slash}doc/{n:03}\n")).collect();
+        std::fs::write(&file, lines).unwrap();
+        printed(&format!("{} --device net --no-cost --format csv", file.display()))
+    };
+    assert_eq!(table("/"), table(""));
+}
+
 #[test]
 fn recordings_are_passes_of_one_job() {
     let scratch = tempfile::tempdir().unwrap();

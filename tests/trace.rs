@@ -97,7 +97,9 @@ fn a_running_mount_is_recorded_until_a_signal() {
     assert!(replayed.steps >= FILES as u64 - 50, "{replayed:?}");
     let shown = text(&told(&["trace", "show"], &file));
     assert!(!shown.contains("file-") && !shown.contains("cat["), "{shown}");
-    assert_eq!(told(&["trace", "check"], &file).status.code(), Some(0));
+    // It began in the middle: a replay may differ, and is said to.
+    let checked = told(&["trace", "check"], &file);
+    assert_eq!(checked.status.code(), Some(i32::from(replayed.differing > 0)), "{}", text(&checked));
     // And once more, for a time: the daemon is ready for it.
     let again = stage.beside("again");
     let mut command = augurfs();

@@ -3,11 +3,12 @@
 use super::inside::inside;
 use super::words::Place;
 use super::{FAILURE, complain, say};
-use crate::config::show_bytes;
+use crate::config::{Config, Surroundings, show_bytes, show_count};
 use crate::live::control::{self, Progress, Request, Response};
 use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
@@ -36,6 +37,9 @@ pub(super) struct Set {
 }
 
 pub(super) fn set(words: &Set) -> anyhow::Result<u8> {
+    // What is wrong on any mount is said here: a mistake of whoever typed it.
+    let mut trial = Config::new("/".into(), "/".into(), &Surroundings::of_process());
+    trial.change(OsStr::new(&words.options.join(","))).context("nothing is changed")?;
     say(&format!("{}\n", change(&words.place, &words.options.join(","))?))?;
     Ok(0)
 }
@@ -69,7 +73,9 @@ pub(super) fn warm(words: &Warm) -> anyhow::Result<u8> {
         bail!("nothing is warmed: the daemon answered another question");
     };
     if words.dry_run || files == 0 {
-        say(&format!("{files} files, {}, are known and would be looked at\n", show_bytes(bytes)))?;
+        let are = if files == 1 { "is" } else { "are" };
+        let known = show_count(files, "file");
+        say(&format!("{known}, {}, {are} known and would be looked at\n", show_bytes(bytes)))?;
         return Ok(0);
     }
     let lines = BufReader::new(feed.begun.as_slice().chain(feed.stream)).lines();
@@ -88,7 +94,8 @@ fn told(progress: &Progress, files: u64) -> anyhow::Result<u8> {
     let Progress { files: done, resident, failed, bytes } = *progress;
     let warmed = done - resident - failed;
     say(&format!(
-        "{warmed} files warmed, {} from the source; {resident} were in memory, {failed} have gone or may not be read\n",
+        "{} warmed, {} from the source; {resident} were in memory, {failed} have gone or may not be read\n",
+        show_count(warmed, "file"),
         show_bytes(bytes)
     ))?;
     if done < files {

@@ -12,10 +12,12 @@ use crate::sys::descriptor;
 use crate::{demo as demonstration, run::unmount as unmounting};
 use anyhow::Context;
 use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Mounts, in the foreground or by starting ourselves again in the background.
-pub(super) fn mount(words: &Mount, verbosity: u8) -> anyhow::Result<u8> {
+pub(super) fn mount(words: Mount, verbosity: u8) -> anyhow::Result<u8> {
+    let words = &with_seeds(words);
     if let Some(heir) = Heir::of_process().map_err(MountError::Session).context("cannot take over")? {
         return succeed(words, heir.clone()).inspect_err(|error| heir.refuse(&format!("{error:#}")));
     }
@@ -43,6 +45,19 @@ fn succeed(words: &Mount, heir: Heir) -> anyhow::Result<u8> {
     let policy = config.policy.parse().map_err(anyhow::Error::new)?;
     run::succeed(config, predictor, policy, heir)?;
     Ok(0)
+}
+
+/// `--model` is another word for an option.
+fn with_seeds(mut words: Mount) -> Mount {
+    for seed in std::mem::take(&mut words.seeds) {
+        let mut option = b"seed=".to_vec();
+        for byte in seed.as_os_str().as_bytes() {
+            option.extend(matches!(byte, b',' | b'\\').then_some(b'\\'));
+            option.push(*byte);
+        }
+        words.options.push(OsString::from_vec(option));
+    }
+    words
 }
 
 fn config(words: &Mount) -> anyhow::Result<Config> {
@@ -82,20 +97,19 @@ fn config_at(
         .map(|path| if path.as_os_str() == "none" { Ok(path) } else { std::path::absolute(path) })
         .transpose()?;
     config.model = config.model.map(std::path::absolute).transpose()?;
-    config.seed = config.seed.map(std::path::absolute).transpose()?;
+    for seed in &mut config.seeds {
+        seed.path = std::path::absolute(&seed.path)?;
+    }
     config.record = config.record.map(std::path::absolute).transpose()?;
     Ok(config)
 }
 
 /// `-` stands for the source that a file of defaults names for the mountpoint.
-fn source(word: Option<&Path>, files: &[Defaults], mountpoint: &Path) -> anyhow::Result<PathBuf> {
+fn source(word: Option<&Path>, files: &[Defaults], mountpoint: &Path) -> Result<PathBuf, MountError> {
     match word {
         Some(word) if word == "-" => {
             let named = files.iter().rev().find_map(|file| file.source_of(mountpoint));
-            named.with_context(|| {
-                let place = mountpoint.display();
-                format!("no source is known for {place}: write [{place}] and source = PATH into augurfs.conf")
-            })
+            named.ok_or_else(|| MountError::Sourceless { path: mountpoint.to_owned() })
         }
         word => Ok(word.unwrap_or(Path::new("")).to_owned()),
     }
@@ -125,8 +139,10 @@ fn background(words: &Mount, config: &Config, verbosity: u8) -> anyhow::Result<u
 }
 
 pub(super) fn unmount(words: &Unmount) -> anyhow::Result<u8> {
-    unmounting::unmount(&words.place.mountpoint, words.lazy).context("cannot unmount")?;
-    Ok(0)
+    match unmounting::unmount(&words.place.mountpoint, words.lazy) {
+        Err(error) if error.is_unmounted() => Err(error.into()),
+        other => other.map(|()| 0).context("cannot unmount"),
+    }
 }
 
 pub(super) fn demo() -> anyhow::Result<u8> {

@@ -71,7 +71,7 @@ impl Finding {
             State::Odd => paint::odd("less "),
             State::Bad => paint::bad("bad  "),
         };
-        format!("{mark} {:<12} {}\n", self.what, self.told)
+        format!("{mark} {:<13} {}\n", self.what, self.told)
     }
 }
 

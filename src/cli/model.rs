@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use std::ffi::OsString;
 
 use super::say;
-use crate::config::show_bytes;
+use crate::config::{PathMap, show_bytes, show_count};
 use crate::shelf::{self, ShelfError, Shelved, Survey};
 
 /// Programs shown; the JSON has them all.
@@ -26,8 +26,10 @@ pub(super) enum ModelCommand {
     Export(One),
     /// Make a model from lines that export printed
     Import(Import),
-    /// Make one model of two of the same tree
+    /// Make one model of several of the same tree
     Merge(Merge),
+    /// Make a model for a tree in which what was learned lies elsewhere
+    Relocate(Relocate),
     /// Take a file, a directory with all below it, or a program out of a model
     Forget(Forget),
 }
@@ -67,13 +69,23 @@ pub(super) struct Import {
 
 #[derive(Debug, Args)]
 pub(super) struct Merge {
-    /// A model
-    #[arg(value_name = "FILE")]
-    one: PathBuf,
-    /// Another of the same tree
-    #[arg(value_name = "OTHER")]
-    other: PathBuf,
-    /// The model file to write; may be one of the two
+    /// The models; where they contradict each other, the one that was saved later wins
+    #[arg(value_name = "FILE", num_args = 2.., required = true)]
+    files: Vec<PathBuf>,
+    /// The model file to write; may be one of them
+    #[arg(short = 'o', value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Relocate {
+    #[command(flatten)]
+    one: One,
+    /// What of it is taken, and where that lies in the other tree: doc: takes what was learned below doc, :share/doc puts
+    /// all below share/doc
+    #[arg(value_name = "FROM:TO")]
+    map: PathMap,
+    /// The model file to write
     #[arg(short = 'o', value_name = "FILE")]
     output: PathBuf,
 }
@@ -82,7 +94,7 @@ pub(super) struct Merge {
 pub(super) struct Forget {
     #[command(flatten)]
     one: One,
-    /// A path below the source, or a program as show names it
+    /// A path below the source, or a program: its path, as show names it, or its name
     #[arg(value_name = "PATH|PROGRAM")]
     what: OsString,
 }
@@ -94,6 +106,7 @@ pub(super) fn run(command: &ModelCommand) -> anyhow::Result<u8> {
         ModelCommand::Export(words) => export(&words.file).context("cannot export the model")?,
         ModelCommand::Import(words) => import(words).context("cannot import a model")?,
         ModelCommand::Merge(words) => merge(words).context("cannot merge the models")?,
+        ModelCommand::Relocate(words) => relocate(words).context("cannot relocate the model")?,
         ModelCommand::Forget(words) => forget(words).context("cannot forget")?,
     }
     Ok(0)
@@ -115,12 +128,17 @@ fn told(survey: &Survey) -> String {
         let ago = crate::config::show_duration(std::time::Duration::from_secs(past));
         out += &format!("Saved {ago} ago.\n");
     }
-    out += &format!("{names} names, {facts} of which were looked at.\n");
+    let (names, accesses) = (
+        show_count(*names, "name"),
+        if *accesses == 1 { "1 access".to_owned() } else { format!("{accesses} accesses") },
+    );
+    out += &format!("{names}; of {facts} the size is known.\n");
     out += &format!(
-        "{accesses} accesses in {runs} runs; {repeated} were repeated later, {scanned} belong to scans.\n"
+        "{accesses} in {}; {repeated} were repeated later, {scanned} belong to scans.\n",
+        show_count(*runs, "run")
     );
     if let (Some(oldest), Some(newest)) = (&survey.oldest, &survey.newest) {
-        out += &format!("From {oldest} (the oldest) to {newest} (the newest).\n");
+        out += &format!("From {} (the oldest) to {} (the newest).\n", place(oldest), place(newest));
     }
     if !survey.programs.is_empty() {
         out += &format!("\n  {:>8} {:>8}  program\n", "opens", "files");
@@ -133,6 +151,11 @@ fn told(survey: &Survey) -> String {
         out += &format!("  and {} more\n", survey.programs.len() - MOST_ROWS);
     }
     out
+}
+
+/// The source itself has no name.
+fn place(path: &str) -> &str {
+    if path.is_empty() { "." } else { path }
 }
 
 /// Checks them all, whatever is wrong with some.
@@ -177,10 +200,23 @@ fn import(words: &Import) -> anyhow::Result<()> {
 
 fn merge(words: &Merge) -> anyhow::Result<()> {
     let _lock = shelf::lock(&words.output)?;
-    let (one, other) = (Shelved::open(&words.one)?, Shelved::open(&words.other)?);
-    let (older, newer) =
-        if one.survey()?.saved_at <= other.survey()?.saved_at { (one, other) } else { (other, one) };
-    Ok(Shelved::unite(&older, &newer, &words.output)?.write()?)
+    let mut models = Vec::new();
+    for file in &words.files {
+        let model = Shelved::open(file)?;
+        models.push((model.survey()?.saved_at, model));
+    }
+    models.sort_by_key(|(saved_at, _)| *saved_at);
+    let mut models = models.into_iter().map(|(_, model)| model);
+    let mut all = models.next().context("nothing to merge")?;
+    for newer in models {
+        all = Shelved::unite(&all, &newer, &words.output)?;
+    }
+    Ok(all.write()?)
+}
+
+fn relocate(words: &Relocate) -> anyhow::Result<()> {
+    let _lock = shelf::lock(&words.output)?;
+    Ok(Shelved::open(&words.one.file)?.relocate(&words.map, &words.output)?.write()?)
 }
 
 fn forget(words: &Forget) -> anyhow::Result<()> {
@@ -188,5 +224,8 @@ fn forget(words: &Forget) -> anyhow::Result<()> {
     let mut shelved = Shelved::open(&words.one.file)?;
     let gone = shelved.forget(words.what.as_bytes())?;
     shelved.write()?;
-    say(&format!("{}: {gone} names forgotten\n", words.one.file.display()))
+    let names = (gone.names > 0).then(|| show_count(gone.names as u64, "name"));
+    let programs = gone.programs.into_iter().map(|program| format!("{program} and what it did"));
+    let gone: Vec<_> = names.into_iter().chain(programs).collect();
+    say(&format!("{}: forgotten: {}\n", words.one.file.display(), gone.join(", ")))
 }

@@ -161,7 +161,7 @@ fn requests<'a>(requests: impl Iterator<Item = (&'a String, &'a RequestTimes)>) 
         )
     };
     let rows: String = all.into_iter().map(row).collect();
-    table("Requests to the daemon", "<th>kind<th>count<th>half within, us<th>99 of 100 within, us", &rows)
+    table("Requests to the daemon", "<th>kind<th>count<th>median, us<th>99th, us", &rows)
 }
 
 fn table(title: &str, head: &str, rows: &str) -> String {

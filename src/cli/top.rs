@@ -90,13 +90,15 @@ fn wish(event: &Event, screen: &mut Screen) -> Wish {
         KeyCode::Char('q') | KeyCode::F(10) | KeyCode::Esc => return Wish::Quit,
         KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => return Wish::Quit,
         KeyCode::Char('p') => return Wish::Toggle,
-        KeyCode::Char('s' | '>') | KeyCode::F(6) => screen.sort_by_next(),
+        KeyCode::Char('s' | '>' | '.') | KeyCode::F(6) => screen.sort_by_next(),
+        KeyCode::Char('I') => screen.turn_around(),
         KeyCode::Char('h' | '?') | KeyCode::F(1) => screen.toggle_help(),
         KeyCode::Down | KeyCode::Char('j') => screen.scroll(1),
         KeyCode::Up | KeyCode::Char('k') => screen.scroll(-1),
         KeyCode::PageDown => screen.scroll(10),
         KeyCode::PageUp => screen.scroll(-10),
         KeyCode::Home => screen.scroll(isize::MIN),
+        KeyCode::End => screen.scroll(isize::MAX),
         _ => return Wish::Nothing,
     }
     Wish::Redraw
@@ -114,6 +116,7 @@ mod tests {
         let mut of = |code| wish(&press(code, KeyModifiers::NONE), &mut screen);
         assert_eq!([of(KeyCode::Char('q')), of(KeyCode::F(10)), of(KeyCode::Esc)], [Wish::Quit; 3]);
         assert_eq!([of(KeyCode::F(6)), of(KeyCode::F(1)), of(KeyCode::Down)], [Wish::Redraw; 3]);
+        assert_eq!([of(KeyCode::Char('I')), of(KeyCode::End)], [Wish::Redraw; 2]);
         assert_eq!([of(KeyCode::Char('p')), of(KeyCode::Char('x'))], [Wish::Toggle, Wish::Nothing]);
         assert_eq!(wish(&press(KeyCode::Char('c'), KeyModifiers::CONTROL), &mut screen), Wish::Quit);
     }

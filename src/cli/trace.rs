@@ -1,20 +1,22 @@
 //! `augurfs trace ...`: words and deeds.
 
+mod check;
+
 use super::{FAILURE, complain, say};
 use crate::config::{DURATION_FORM, duration};
 use crate::live::control::{self, Feed, Request, Response};
-use crate::trace::{self, Ending, Format, Reading, Start, Summary, Tail, Teller};
+use crate::trace::{self, Ending, Format, Reading, Summary, Tail, Teller};
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use crossbeam_channel::{Receiver, bounded};
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::net::Shutdown;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,7 +30,7 @@ pub(super) enum Trace {
     Record(Record),
     /// Show a trace, a line for each record
     Show(Show),
-    /// Replay a trace and see whether an engine asks for the same again; exit code 1 if it does not
+    /// Replay a trace and see whether an engine asks for the same again; exit code 1 if it does not, or if the trace has no end
     Check(Input),
     /// Make a trace from what another program saw
     Import(Import),
@@ -80,12 +82,29 @@ pub(super) struct Import {
     /// Keep only paths below DIR, and make them relative to it; strace is taken to have been started there
     #[arg(long, value_name = "DIR")]
     below: Option<PathBuf>,
-    /// What to read
+    /// What to read; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Where a trace goes.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct Output {
     /// The trace to write
-    #[arg(value_name = "OUT")]
-    out: PathBuf,
+    #[arg(short = 'o', value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// The same, as it was once written.
+    #[arg(value_name = "OUT", hide = true)]
+    old: Option<PathBuf>,
+}
+
+impl Output {
+    fn path(&self) -> &Path {
+        self.output.as_deref().or(self.old.as_deref()).unwrap_or(Path::new(""))
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -100,16 +119,15 @@ pub(super) struct Anonymise {
     /// The trace
     #[arg(value_name = "IN")]
     file: PathBuf,
-    /// The trace to write
-    #[arg(value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(super) fn obey(words: Trace) -> anyhow::Result<u8> {
     match words {
         Trace::Record(record) => self::record(&record).context("cannot record"),
         Trace::Show(show) => self::show(&show).context("cannot show the trace"),
-        Trace::Check(input) => check(&input.file).context("cannot check the trace"),
+        Trace::Check(input) => check::check(&input.file).context("cannot check the trace"),
         Trace::Import(import) => self::import(&import).context("cannot import"),
         Trace::Anonymise(words) => anonymise(&words).context("cannot anonymise"),
     }
@@ -274,40 +292,20 @@ impl Page {
     }
 }
 
-fn check(path: &Path) -> anyhow::Result<u8> {
-    let replayed = trace::replay(trace::open(path)?)?;
-    let trace::Replayed { steps, effects, differing, .. } = replayed;
-    let verdict = match (replayed.start, differing) {
-        (Start::Imported, _) => "imported: there are no effects to compare".to_owned(),
-        (_, 0) => "the replay asked for the same".to_owned(),
-        (Start::Midlife, _) => {
-            format!("{differing} steps had other effects, as may be when the recording began in the middle")
-        }
-        (Start::Birth, _) => format!("{differing} steps had other effects"),
-    };
-    say(&format!("{steps} steps, {effects} effects: {verdict}\n"))?;
-    if let Some(first) = &replayed.first {
-        let (recorded, replayed) = (first.recorded.first(), first.replayed.first());
-        let (at, number, step) = (first.at, first.number, &first.step);
-        say(&format!(
-            "the first: step {number}, at byte {at}, {step:?}: recorded {recorded:?}, replayed {replayed:?}\n"
-        ))?;
+/// Opens what is to be read. Opening a fifo would wait until somebody writes to it, perhaps for ever.
+fn input(path: &Path) -> io::Result<File> {
+    if fs::symlink_metadata(path)?.file_type().is_fifo() {
+        return Err(io::Error::other("it is a fifo: write < in front of it, and - for FILE"));
     }
-    match replayed.tail {
-        Some(Tail::Torn { at, lost }) => {
-            say(&format!("it is torn off at byte {at}; {lost} bytes behind that are no record\n"))?;
-        }
-        Some(Tail::Ended(Ending::Behind)) => {
-            say("the recording fell behind: what came after its end is missing\n")?
-        }
-        _ => {}
-    }
-    Ok(if replayed.start == Start::Birth && differing > 0 { FAILURE } else { 0 })
+    File::open(path)
 }
 
 fn import(words: &Import) -> anyhow::Result<u8> {
     let name = words.file.display().to_string();
-    let input = File::open(&words.file).with_context(|| format!("{name} cannot be read"))?;
+    let input: Box<dyn BufRead> = match words.file.to_str() {
+        Some("-") => Box::new(io::stdin().lock()),
+        _ => Box::new(BufReader::new(input(&words.file).with_context(|| format!("{name} cannot be read"))?)),
+    };
     let below = words.below.as_deref().map(std::path::absolute).transpose()?;
     let reading = Reading { below: below.map(|path| path.as_os_str().as_bytes().to_vec()) };
     let format = match words.from {
@@ -316,7 +314,7 @@ fn import(words: &Import) -> anyhow::Result<u8> {
         From::Tsv => Format::Tsv,
     };
     let counts =
-        trace::replace(&words.out, |out| trace::import(format, BufReader::new(input), &name, &reading, out))?;
+        trace::replace(words.output.path(), |out| trace::import(format, input, &name, &reading, out))?;
     let trace::Imported { accesses, streams, files, left_out, .. } = counts;
     say(&format!("{accesses} accesses by {streams} processes, {files} names; {left_out} left out\n"))?;
     if let Some(first) = counts.first_unreadable {
@@ -328,8 +326,9 @@ fn import(words: &Import) -> anyhow::Result<u8> {
 
 fn anonymise(words: &Anonymise) -> anyhow::Result<u8> {
     let mut reader = trace::open(&words.file)?;
-    let name = words.out.display().to_string();
-    let tail = trace::replace(&words.out, |out| trace::anonymise(&mut reader, out, &name))?;
+    let out = words.output.path();
+    let name = out.display().to_string();
+    let tail = trace::replace(out, |out| trace::anonymise(&mut reader, out, &name))?;
     if let Some(torn) = Teller::default().tail(tail) {
         complain(&torn.detail.unwrap_or_default());
     }

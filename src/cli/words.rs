@@ -51,6 +51,9 @@ pub(super) struct Mount {
     /// Mount options, separated by commas (see below); may be given several times
     #[arg(short = 'o', value_name = "OPTION,...")]
     pub(super) options: Vec<OsString>,
+    /// A model of others to begin with, below the mount's own; only read (as -o seed=FILE). May be given several times
+    #[arg(long = "model", value_name = "FILE")]
+    pub(super) seeds: Vec<PathBuf>,
     /// What mount(8) may pass to a helper. Without effect.
     #[arg(short = 's', hide = true)]
     sloppy: bool,

@@ -11,6 +11,20 @@ pub enum OptionError {
         /// An option spelled nearly like it.
         suggestion: Option<&'static str>,
     },
+    /// No option at all.
+    #[error("no option is named: OPTION=VALUE, where OPTION is one of {choices}")]
+    Nothing {
+        /// Those there are, separated by commas.
+        choices: String,
+    },
+    /// It is for the whole life of a mount.
+    #[error("option '{name}' cannot change while mounted, only {choices} can: unmount, and mount with it")]
+    Fixed {
+        /// The option.
+        name: &'static str,
+        /// Those that can, separated by commas.
+        choices: String,
+    },
     /// The option needs a value and has none.
     #[error("option '{name}' needs a value: {name}={value}")]
     Missing {

@@ -2,7 +2,7 @@
 //!
 //! The list is the only place to add one. Names and spelling are the same in `-o`, in the help and in the README.
 
-use super::{Config, DataPath, OptionError, Scope, spelling};
+use super::{Config, DataPath, OptionError, Scope, Seed, spelling};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,6 +47,9 @@ pub const PREDICTORS: &[(&str, &str)] = &[
     ("none", ""),
 ];
 
+/// What may change while mounted.
+pub(super) const TUNABLE: &[&str] = &["budget", "join_wait", "prefetch", "save_interval"];
+
 /// The names of the own cache's replacement policies.
 const CACHE_POLICIES: &[&str] = &["default", "lru", "lru-seq", "dear", "arc", "s3fifo", "sieve", "fifo"];
 
@@ -66,6 +69,8 @@ enum Kind {
     Flag(fn(&mut Config)),
     Word(&'static [&'static str], fn(&mut Config, &str)),
     Bytes(RangeInclusive<u64>, fn(&mut Config, u64)),
+    /// Bytes, a power of two.
+    Block(RangeInclusive<u64>, fn(&mut Config, u64)),
     Duration(RangeInclusive<Duration>, fn(&mut Config, Duration)),
     Path(fn(&mut Config, PathBuf)),
     /// Free text: what it is called, how it should look, and what sets it and says whether it is well formed.
@@ -122,8 +127,14 @@ pub static OPTIONS: &[MountOption] = &[
     option(
         "seed",
         "nothing",
-        "a model that a mount which has none of its own yet begins with; it is only read",
-        Kind::Path(|c, path| c.seed = Some(path)),
+        "a model that others have learned, which lies below the mount's own; it is only read, and may be given several times",
+        Kind::Path(|c, path| c.seeds.push(Seed { path, map: None })),
+    ),
+    option(
+        "seed_map",
+        "all of it",
+        "what of the seed before it is taken, and where that lies here: doc: takes what was learned below doc; :share/doc puts all below share/doc",
+        Kind::Text("FROM:TO", "FROM:TO, behind the seed it is for", set_seed_map),
     ),
     option(
         "model_size",
@@ -170,8 +181,8 @@ pub static OPTIONS: &[MountOption] = &[
     option(
         "block_size",
         "8K",
-        "bytes of a block of the own cache",
-        Kind::Bytes(4 << 10..=1 << 20, |c, bytes| c.block_size = bytes),
+        "bytes of a block of the own cache, a power of two",
+        Kind::Block(4 << 10..=1 << 20, |c, bytes| c.block_size = bytes),
     ),
     option(
         "policy",
@@ -262,8 +273,11 @@ pub static OPTIONS: &[MountOption] = &[
     ignored("user"),
     ignored("users"),
     ignored("nouser"),
+    ignored("nousers"),
     ignored("owner"),
+    ignored("noowner"),
     ignored("group"),
+    ignored("nogroup"),
     ignored("nofail"),
     ignored("_netdev"),
     ignored("comment"),
@@ -286,6 +300,9 @@ pub static OPTIONS: &[MountOption] = &[
     ignored("nosymfollow"),
     ignored("symfollow"),
     ignored("nonempty"),
+    ignored("auto_unmount"),
+    ignored("helper"),
+    ignored("uhelper"),
 ];
 
 /// The option of that name.
@@ -313,6 +330,12 @@ impl Config {
         self.contexts.push(format!("{name}=\"{value}\""));
         !value.contains('"')
     }
+}
+
+fn set_seed_map(config: &mut Config, text: &str) -> bool {
+    let (Some(seed), Ok(map)) = (config.seeds.last_mut(), text.parse()) else { return false };
+    seed.map = Some(map);
+    true
 }
 
 /// Looks at the outer form only; the predictors know what their parameters mean.

@@ -59,6 +59,17 @@ fn a_model_may_lie_anywhere_or_nowhere() {
 }
 
 #[test]
+fn each_seed_has_its_own_map() {
+    let config = after("seed=/a,seed_map=doc:,seed=/b");
+    let map = Some(PathMap { from: "doc".into(), to: String::new() });
+    assert_eq!(config.seeds, [Seed { path: "/a".into(), map }, Seed { path: "/b".into(), map: None }]);
+    assert_eq!(
+        sentence("seed_map=a:b"),
+        "seed_map=a:b cannot be read: write FROM:TO, behind the seed it is for"
+    );
+}
+
+#[test]
 fn predictors_are_checked_in_their_outer_form() {
     for good in PREDICTORS.iter().map(|(name, _)| *name).chain(["pcm:32/2/0.3", "epcm:///paper"]) {
         assert_eq!(after(&format!("predictor={good}")).predictor, good);
@@ -70,7 +81,7 @@ fn predictors_are_checked_in_their_outer_form() {
 
 #[test]
 fn what_fstab_may_contain_changes_nothing() {
-    let list = "defaults,auto,noauto,user,users,nouser,owner,group,nofail,_netdev,x-systemd.automount,x-a=b,comment=hi";
+    let list = "defaults,auto,noauto,user,user=me,users,nouser,nousers,owner,noowner,group,nogroup,nofail,_netdev,relatime,norelatime,strictatime,nostrictatime,lazytime,nolazytime,diratime,nodiratime,iversion,noiversion,mand,nomand,silent,loud,symfollow,nonempty,auto_unmount,uhelper=x,x-systemd.automount,x-a=b,comment=hi";
     assert_eq!(after(list), fresh(true));
 }
 
@@ -87,6 +98,8 @@ fn each_mistake_has_its_sentence() {
         ("inode_window=6", "inode_window=6 cannot be read: write 0, auto, or a power of two up to 4096"),
         ("budget=lots", "budget=lots cannot be read: write a number of bytes, or a number with K, M or G"),
         ("budget=1", "budget=1 is out of range: from 64K to 1T"),
+        ("block_size=5000", "block_size=5000 cannot be read: write a power of two, as 8K or 64K"),
+        ("block_size=2M", "block_size=2M is out of range: from 4K to 1M"),
         ("join_wait=11s", "join_wait=11s is out of range: from 0s to 10s"),
         (
             "predictor=lru",
@@ -115,6 +128,7 @@ fn the_defaults_shown_are_the_defaults() {
         if [
             "config",
             "seed",
+            "seed_map",
             "model",
             "budget",
             "rate",

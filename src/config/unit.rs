@@ -59,6 +59,12 @@ pub fn show_bytes(bytes: u64) -> String {
     format!("{value:.digits$}{}", UNITS[unit])
 }
 
+/// `1 file`, `2 files`: a number of things.
+pub fn show_count(count: u64, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
+
 /// A duration the way `duration` reads it, in the unit that suits its size.
 pub fn show_duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
@@ -109,6 +115,11 @@ mod tests {
         let micros = [0, 250, 300_000, 1_000_000, 300_000_000, 7_200_000_000];
         let shown: Vec<_> = micros.map(|us| show_duration(Duration::from_micros(us))).into();
         assert_eq!(shown, ["0s", "250us", "300ms", "1s", "5min", "2h"]);
+    }
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        assert_eq!([0, 1, 2].map(|n| show_count(n, "file")), ["0 files", "1 file", "2 files"]);
     }
 
     proptest! {

@@ -9,7 +9,7 @@ mod line;
 mod place;
 mod server;
 
-pub use client::{ControlError, Feed, ask, ask_at, listen};
+pub use client::{ControlError, Feed, ask, ask_at, listen, listen_at};
 pub use place::{find, is_ours, own_socket, resolve};
 pub use server::{Answer, ControlGuard, serve};
 
@@ -24,6 +24,8 @@ pub enum Request {
     Stats,
     /// The same at once, without waiting until everything of the last moment has been counted.
     Glance,
+    /// How do you do, and, when you end: is what was learned saved? A `Last` follows behind the answer then.
+    Farewell,
     /// How have you done since the start?
     History,
     /// Change options while mounted. `{"command":"set","options":"budget=1G"}`
@@ -61,7 +63,7 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "lowercase")]
 pub enum Response {
-    /// To `Stats`.
+    /// To `Stats`, `Glance` and `Farewell`.
     Stats {
         /// The numbers.
         report: Box<Report>,
@@ -97,6 +99,14 @@ pub enum Response {
         /// Why, in one sentence.
         message: String,
     },
+}
+
+/// What a daemon says last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Last {
+    /// Why what was learned is not saved, though it was to be: a sentence without a full stop. `None` when all is well.
+    pub unsaved: Option<String>,
 }
 
 /// How warming goes, so far.

@@ -31,6 +31,9 @@ pub enum SaveError {
     /// The engine has failed: what it learned is not to be trusted.
     #[error("prefetching is off: there is nothing to save")]
     Off,
+    /// It is to be kept, and there is no place for it.
+    #[error("{0}")]
+    Unkept(String),
     /// The file could not be written; the old one is as it was.
     #[error("the model cannot be written to {path}: {error}")]
     Write {
@@ -59,6 +62,18 @@ pub(crate) struct Keeper {
     saving: Mutex<()>,
     /// When it was last saved, in seconds since 1970.
     saved_at: Mutex<Option<u64>>,
+    faults: Mutex<Faults>,
+}
+
+/// What is wrong with the model.
+#[derive(Clone, Debug, Default)]
+struct Faults {
+    /// It could not be taken up; holds until the end.
+    unread: Option<String>,
+    /// It has no place; holds until the end.
+    unkept: Option<String>,
+    /// The last save failed.
+    unsaved: Option<String>,
 }
 
 impl Keeper {
@@ -67,7 +82,19 @@ impl Keeper {
         names: Arc<Mutex<Names>>,
         programs: Arc<Mutex<Programs>>,
     ) -> Self {
-        Keeper { path, names, programs, saving: Mutex::new(()), saved_at: Mutex::new(None) }
+        let (saving, saved_at, faults) = Default::default();
+        Keeper { path, names, programs, saving, saved_at, faults }
+    }
+
+    /// It was to be kept, and cannot be.
+    pub(crate) fn cannot_keep(&self, why: String) {
+        self.faults.lock().unkept = Some(why);
+    }
+
+    /// What is wrong with the model.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let Faults { unread, unkept, unsaved } = self.faults.lock().clone();
+        [unread, unkept, unsaved].into_iter().flatten().collect()
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
@@ -98,12 +125,16 @@ impl Keeper {
         true
     }
 
-    /// Takes up what an earlier mount learned, if anything, as far as it fits into `memory` bytes. To be called
+    /// Takes up `begin`, or what an earlier mount learned, if anything, as far as it fits into `memory` bytes. To be called
     /// before anything is named.
-    pub(crate) fn load(&self, engine: &mut Engine, memory: u64) {
+    pub(crate) fn load(&self, engine: &mut Engine, memory: u64, begin: Option<&[u8]>) {
         // The history has to have its room before. Names that are closed open when the others are there.
         engine.set_memory(&mut Names::new(), memory);
-        self.load_file(engine);
+        match begin.map(|bytes| self.take_up(bytes, engine)) {
+            Some(Ok(())) => {}
+            Some(Err(error)) => self.unread(format!("what was to be known from the start is not: {error}")),
+            None => self.load_file(engine),
+        }
         engine.set_memory(&mut self.names.lock(), memory);
     }
 
@@ -112,15 +143,22 @@ impl Keeper {
         let bytes = match model::load(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-            Err(error) => return log::warn!("the model {} cannot be read: {error}", path.display()),
+            Err(error) => {
+                return self.unread(format!("the model {} cannot be read: {error}", path.display()));
+            }
         };
         if let Err(error) = self.take_up(&bytes, engine) {
             let aside = match model::set_aside(path) {
                 Ok(aside) => format!("it was moved to {}", aside.display()),
                 Err(error) => format!("and it could not be moved away: {error}"),
             };
-            log::warn!("the model {} is not used: {error}; {aside}", path.display());
+            self.unread(format!("the model {} is not used: {error}; {aside}", path.display()));
         }
+    }
+
+    fn unread(&self, what: String) {
+        log::warn!("{what}");
+        self.faults.lock().unread = Some(what);
     }
 
     fn take_up(&self, bytes: &[u8], engine: &mut Engine) -> Result<(), Unusable> {
@@ -142,14 +180,24 @@ impl Keeper {
 
     /// Saves what was learned so far. Waits for the disk, and shortly for the engine thread.
     pub(crate) fn save(&self, desk: &Desk) -> Result<(), SaveError> {
-        let Some(path) = &self.path else { return Ok(()) };
+        let saved = match (&self.path, &self.faults.lock().unkept) {
+            (None, None) => return Ok(()),
+            (None, Some(why)) => return Err(SaveError::Unkept(why.clone())),
+            (Some(path), _) => path,
+        };
+        let saved = self.save_to(saved, desk);
+        self.faults.lock().unsaved = saved.as_ref().err().map(SaveError::to_string);
+        saved
+    }
+
+    fn save_to(&self, path: &Path, desk: &Desk) -> Result<(), SaveError> {
         let _one_at_a_time = self.saving.lock();
         let learned = visit(desk, |engine| engine.learned()).ok_or(SaveError::Off)?;
         let (mut names, mut programs) = (Vec::new(), Vec::new());
         self.names.lock().save(&mut names);
         self.programs.lock().save(&mut programs);
         let bytes = model::encode(&names, &programs, &learned);
-        model::store(path, &bytes).map_err(|error| SaveError::Write { path: path.clone(), error })?;
+        model::store(path, &bytes).map_err(|error| SaveError::Write { path: path.to_owned(), error })?;
         log::info!("saved {} bytes to {}", bytes.len(), path.display());
         *self.saved_at.lock() =
             SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());

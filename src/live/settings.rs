@@ -25,6 +25,10 @@ pub struct LiveConfig {
     pub names: Arc<Mutex<Names>>,
     /// Where the model is kept; `None` is nowhere.
     pub model: Option<PathBuf>,
+    /// A model to begin with instead, as bytes.
+    pub begin: Option<Vec<u8>>,
+    /// Why it is kept nowhere, though it was to be.
+    pub unkept: Option<String>,
     /// Most memory for what is learned, in bytes, names included.
     pub memory: u64,
     /// How many entries of a directory are looked at around one that had to be fetched.

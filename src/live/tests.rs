@@ -71,6 +71,8 @@ fn config(model: Option<PathBuf>) -> LiveConfig {
         source: Arc::new(fs::File::open("/").unwrap().into()),
         names: Arc::default(),
         model,
+        begin: None,
+        unkept: None,
         settings: Settings { predictor: PredictorChoice::Match, scope: Scope::Job, budget: 1 << 30 },
         budget: Some(1 << 30),
         rate: None,

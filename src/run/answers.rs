@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 
+use super::farewell::Farewell;
 use super::recording;
 use super::report::Reporter;
 use super::takeover::{self, Order};
@@ -34,10 +35,18 @@ pub(super) fn listen(
     tuning: Arc<Tuning>,
     live: Arc<Live>,
     orders: Sender<Order>,
+    farewell: Arc<Farewell>,
 ) -> Option<ControlGuard> {
     let answer = move |request| match request {
         Request::Stats => Answer::from(Response::Stats { report: Box::new(reporter.report()) }),
         Request::Glance => Answer::from(Response::Stats { report: Box::new(reporter.glance()) }),
+        Request::Farewell => {
+            let farewell = farewell.clone();
+            Answer::Feed(
+                Response::Stats { report: Box::new(reporter.glance()) },
+                Box::new(move |stream| farewell.await_end(stream)),
+            )
+        }
         Request::History => Answer::from(Response::History { points: reporter.history() }),
         Request::Set { options } => match tuning.set(&options) {
             Ok(message) => Answer::from(Response::Done { message }),

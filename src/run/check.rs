@@ -4,7 +4,7 @@
 //! system that does not answer: looking at a path that may is done by a thread that is left behind.
 
 use super::MountError;
-use crate::config::Config;
+use crate::config::{Config, Surroundings};
 use crate::live::control::{self, Request};
 use crate::sys::{descriptor, mountinfo};
 use rustix::io::Errno;
@@ -98,7 +98,9 @@ pub fn rights(config: &Config) -> Result<(), MountError> {
     if config.descriptor.is_none() {
         fuse()?;
     }
-    config.model.as_deref().map_or(Ok(()), |model| model_place(model, &config.mountpoint))
+    let ours = Surroundings::of_process().state_dir();
+    let place = |model| model_place(model, ours.as_deref(), &config.mountpoint);
+    config.model.as_deref().map_or(Ok(()), place)
 }
 
 /// Where `fusermount3` is, if it is installed.
@@ -188,8 +190,9 @@ fn device(path: &Path) -> Result<(), MountError> {
     }
 }
 
-/// Makes the model's directory and tries to write in it: only trying says for certain.
-fn model_place(model: &Path, mountpoint: &Path) -> Result<(), MountError> {
+/// Tries to write in the model's directory: only trying says for certain. `ours` is made, one that the user names must be
+/// there: it may be misspelled.
+fn model_place(model: &Path, ours: Option<&Path>, mountpoint: &Path) -> Result<(), MountError> {
     let refusal = |reason: io::Error| MountError::Model { path: model.to_owned(), reason };
     let model = std::path::absolute(model).map_err(refusal)?;
     // Saving replaces what is there: that must never be a device, above all not /dev/null.
@@ -202,7 +205,9 @@ fn model_place(model: &Path, mountpoint: &Path) -> Result<(), MountError> {
         _ => {}
     }
     let parent = model.parent().unwrap_or(Path::new("/"));
-    DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(refusal)?;
+    if ours == Some(parent) {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(refusal)?;
+    }
     let parent = fs::canonicalize(parent).map_err(refusal)?;
     if parent.starts_with(mountpoint) {
         return Err(MountError::ModelBehind { path: model });
@@ -269,6 +274,11 @@ mod tests {
         let root = fs::canonicalize(dir.path()).unwrap();
         let mountpoint = root.join("mnt");
         fs::create_dir(&mountpoint).unwrap();
+        let ours = root.join("a/b");
+        let model_place =
+            |model: &Path, mountpoint: &Path| super::model_place(model, Some(&ours), mountpoint);
+        assert!(said(model_place(&root.join("named/c.model"), &mountpoint)).contains("No such file"));
+        assert!(!root.join("named").exists(), "what a user names is not made");
         model_place(&root.join("a/b/c.model"), &mountpoint).unwrap();
         assert_eq!(fs::read_dir(root.join("a/b")).unwrap().count(), 0);
         fs::write(root.join("file"), "").unwrap();

@@ -14,6 +14,14 @@ pub enum MountError {
         /// The path as given.
         path: PathBuf,
     },
+    /// `-` stands for it, and no file of defaults names it.
+    #[error(
+        "no source is known for {0}: write [{0}] and source = PATH into augurfs.conf", path.display()
+    )]
+    Sourceless {
+        /// The mountpoint.
+        path: PathBuf,
+    },
     /// There is something, but not a directory.
     #[error("{role} {} is not a directory", path.display())]
     NotDirectory {

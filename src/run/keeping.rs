@@ -25,18 +25,32 @@ pub(super) fn model_for(model: Option<PathBuf>, predictor: PredictorChoice) -> O
     }
 }
 
-/// Makes sure that nobody else saves the model. Without that what is learned stays in memory.
-pub(super) fn lock_model(model: Option<&Path>) -> (Option<PathBuf>, Option<ModelLock>) {
-    let Some(model) = model else { return (None, None) };
-    match ModelLock::take(model, SUCCESSION) {
-        Ok(Some(lock)) => return (Some(model.to_owned()), Some(lock)),
-        Ok(None) => log::warn!(
-            "another mount uses the model {}: what this one learns is not kept; give it another with -o model=PATH",
-            model.display()
-        ),
-        Err(error) => log::warn!("the model {} is not used: it cannot be locked: {error}", model.display()),
+/// Where a mount keeps its model.
+#[derive(Debug, Default)]
+pub(super) struct Keeping {
+    /// The file; `None` is nowhere.
+    pub(super) model: Option<PathBuf>,
+    /// Why it is kept nowhere, though it was to be.
+    pub(super) unkept: Option<String>,
+    /// Nobody else saves it as long as this is held.
+    pub(super) lock: Option<ModelLock>,
+}
+
+impl Keeping {
+    /// Makes sure that nobody else saves the model. Without that what is learned stays in memory.
+    pub(super) fn of(model: Option<&Path>) -> Self {
+        let Some(model) = model else { return Keeping::default() };
+        let unkept = match ModelLock::take(model, SUCCESSION) {
+            Ok(Some(lock)) => return Keeping { model: Some(model.into()), unkept: None, lock: Some(lock) },
+            Ok(None) => format!(
+                "another mount uses the model {}: what this one learns is not kept; give it another with -o model=PATH",
+                model.display()
+            ),
+            Err(error) => format!("the model {} is not used: it cannot be locked: {error}", model.display()),
+        };
+        log::warn!("{unkept}");
+        Keeping { unkept: Some(unkept), ..Keeping::default() }
     }
-    (None, None)
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub(super) struct ChosenPath {
 pub(super) struct Allowance {
     /// Are we root?
     pub root: bool,
+    /// Has somebody else mounted it, and handed us the device?
+    pub adopted: bool,
     /// Can opens be watched; else why not.
     pub watch: Result<(), String>,
     /// Is the data to be in our own cache?
@@ -39,11 +41,11 @@ impl Allowance {
         let (own_cache, made_up) = (config.own_cache, is_made_up(source));
         if config.descriptor.is_some() {
             let watch = Err("somebody else has mounted it".into());
-            return Allowance { root: false, watch, own_cache, made_up };
+            return Allowance { root: false, adopted: true, watch, own_cache, made_up };
         }
         let root = rustix::process::geteuid().is_root();
         let watch = Reports::of_opens(&config.mountpoint).map(drop).map_err(|error| error.to_string());
-        Allowance { root, watch, own_cache, made_up }
+        Allowance { root, adopted: false, watch, own_cache, made_up }
     }
 }
 
@@ -53,8 +55,12 @@ pub(super) fn choose(asked: DataPath, allowed: &Allowance) -> ChosenPath {
     if allowed.own_cache {
         return because(DataPath::Plain, "cache=own has to see every open and every read".into());
     }
+    if allowed.adopted {
+        return because(DataPath::Plain, "somebody else has mounted it".into());
+    }
+    let asked_for = || format!("path={} was asked for", asked.as_str());
     match (asked, allowed.root, &allowed.watch) {
-        (DataPath::Plain, _, _) => because(DataPath::Plain, "asked for".into()),
+        (DataPath::Plain, _, _) => because(DataPath::Plain, asked_for()),
         (DataPath::Passthrough | DataPath::Resident, false, _) => {
             because(DataPath::Plain, format!("{} needs root", asked.as_str()))
         }
@@ -64,8 +70,8 @@ pub(super) fn choose(asked: DataPath, allowed: &Allowance) -> ChosenPath {
         (DataPath::Resident | DataPath::Auto, true, _) if allowed.made_up => {
             because(DataPath::Plain, "the sizes of these files say nothing of their content".into())
         }
-        (DataPath::Passthrough, true, _) => because(DataPath::Passthrough, "asked for".into()),
-        (DataPath::Resident, true, Ok(())) => because(DataPath::Resident, "asked for".into()),
+        (DataPath::Passthrough, true, _) => because(DataPath::Passthrough, asked_for()),
+        (DataPath::Resident, true, Ok(())) => because(DataPath::Resident, asked_for()),
         (DataPath::Auto, true, Ok(())) => {
             because(DataPath::Resident, "opens can be watched, so they need not be requests".into())
         }
@@ -80,7 +86,8 @@ mod tests {
     use super::*;
 
     fn chosen(asked: DataPath, root: bool, watch: Result<(), String>) -> (DataPath, String) {
-        let choice = choose(asked, &Allowance { root, watch, own_cache: false, made_up: false });
+        let choice =
+            choose(asked, &Allowance { root, adopted: false, watch, own_cache: false, made_up: false });
         (choice.path, choice.reason)
     }
 
@@ -103,14 +110,16 @@ mod tests {
     #[test]
     fn the_own_cache_has_to_see_reads() {
         for path in [DataPath::Auto, DataPath::Resident, DataPath::Passthrough, DataPath::Plain] {
-            let allowed = Allowance { root: true, watch: Ok(()), own_cache: true, made_up: false };
+            let allowed =
+                Allowance { root: true, adopted: false, watch: Ok(()), own_cache: true, made_up: false };
             assert_eq!(choose(path, &allowed).path, DataPath::Plain);
         }
     }
 
     #[test]
     fn what_cannot_be_cached_is_not_resident() {
-        let allowed = Allowance { root: true, watch: Ok(()), own_cache: false, made_up: true };
+        let allowed =
+            Allowance { root: true, adopted: false, watch: Ok(()), own_cache: false, made_up: true };
         assert_eq!(choose(DataPath::Auto, &allowed).path, DataPath::Plain);
         assert_eq!(choose(DataPath::Resident, &allowed).path, DataPath::Plain);
     }

@@ -141,7 +141,7 @@ impl Reporter {
             path: path(&self.chosen, self.passthrough.is_active()),
             cache: if own_cache.is_some() { "own" } else { "kernel" }.into(),
             own_cache,
-            passthrough: passthrough(self.config.path, self.chosen.path, self.passthrough.is_active()),
+            passthrough: passthrough(&self.chosen, self.passthrough.is_active()),
             watch: self.watch.choice(),
             prefetching: self.prefetching(),
             predictor: Footprint {
@@ -154,6 +154,7 @@ impl Reporter {
             model: ModelFile {
                 path: self.config.model.as_ref().map(|path| path.display().to_string()),
                 saved_at: self.live.saved_at(),
+                faults: self.live.model_faults(),
             },
             scans: Scans {
                 running: snapshot.scans.running,
@@ -214,15 +215,15 @@ fn path(chosen: &ChosenPath, passthrough: bool) -> Choice<String> {
     Choice { active: path.as_str().into(), reason }
 }
 
-fn passthrough(asked: DataPath, chosen: DataPath, active: bool) -> Choice<bool> {
-    let reason = match (chosen, active) {
+fn passthrough(chosen: &ChosenPath, active: bool) -> Choice<bool> {
+    let reason = match (chosen.path, active) {
         (DataPath::Passthrough, true) => "the kernel reads the source's files directly",
         (DataPath::Passthrough, false) => "the kernel refused to read the source's files directly",
         (DataPath::Resident, _) => "data stays in the mount's own page cache",
-        _ if asked == DataPath::Plain => "path=plain was asked for",
-        _ => "it needs root",
+        // What speaks against it is what spoke for the path that was taken.
+        _ => &chosen.reason,
     };
-    Choice { active: active && chosen == DataPath::Passthrough, reason: reason.into() }
+    Choice { active: active && chosen.path == DataPath::Passthrough, reason: reason.into() }
 }
 
 #[cfg(test)]
@@ -243,9 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn root_is_not_told_to_be_root() {
-        let asked = |path| passthrough(path, DataPath::Plain, false).reason;
-        assert_eq!(asked(DataPath::Plain), "path=plain was asked for");
-        assert_eq!(asked(DataPath::Auto), "it needs root");
+    fn what_spoke_for_another_path_spoke_against_passthrough() {
+        assert_eq!(
+            passthrough(&chosen(DataPath::Plain), true),
+            Choice { active: false, reason: "asked for".into() }
+        );
+        assert!(passthrough(&chosen(DataPath::Passthrough), true).active);
+        assert!(passthrough(&chosen(DataPath::Resident), false).reason.contains("own page cache"));
     }
 }

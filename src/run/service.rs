@@ -22,8 +22,9 @@ use rustix::mount::UnmountFlags;
 use made::{Made, is_read_only, make, open_mountpoint, open_source};
 
 use super::answers;
+use super::farewell::Farewell;
 use super::guardian::Guardian;
-use super::keeping::lock_model;
+use super::keeping::Keeping;
 use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
 use super::report::Reporter;
@@ -34,7 +35,7 @@ use super::watching::watch_changes;
 use super::{MountError, notice, own_cache, presence, seed};
 use crate::config::{Config, DataPath};
 use crate::fuse::{Handover, Session};
-use crate::live::control::ControlGuard;
+use crate::live::control::{ControlGuard, Last};
 use crate::live::{Attachment, ChangeWatch, Live};
 use crate::mirror::Mirror;
 use crate::model::ModelLock;
@@ -81,6 +82,7 @@ pub(super) struct Service {
     reporter: Arc<Reporter>,
     counters: Arc<Counters>,
     tuning: Arc<Tuning>,
+    farewell: Arc<Farewell>,
     changes: Option<ChangeWatch>,
     guardian: Option<Guardian>,
     model: Option<PathBuf>,
@@ -99,10 +101,10 @@ impl Service {
     ) -> Result<Self, MountError> {
         let (to_wishes, wishes) = bounded(8);
         let signals = signals::watch(to_wishes).map_err(MountError::Session)?;
-        let (model, lock) = lock_model(config.model.as_deref());
-        seed::sow(config.seed.as_deref(), model.as_deref());
+        let Keeping { model, unkept, lock } = Keeping::of(config.model.as_deref());
+        let begin = seed::sow(&config.seeds, model.as_deref());
         let source = Arc::new(open_source(&config)?);
-        let mut config = config;
+        let mut config = Config { model: model.clone(), ..config };
         // What the source refuses at an open, the mount has to refuse there too.
         config.read_only |= is_read_only(&source);
         let below = Arc::new(open_mountpoint(&config)?);
@@ -115,7 +117,7 @@ impl Service {
                 chosen.reason
             );
         }
-        let made = make(&config, predictor, policy, &source, model.clone())?;
+        let made = make(&config, predictor, policy, &source, (begin, unkept))?;
         let session = Session::mount(made.mirror.clone(), &config, chosen.path, made.counters.clone())
             .map_err(MountError::Session)?;
         // From here on an error takes the mount away again.
@@ -216,7 +218,7 @@ impl Service {
         let deadline = Instant::now() + TEARDOWN;
         // What was opened last is learned too.
         self.live.stop_watching();
-        save(&self.live);
+        self.farewell.tell(&Last { unsaved: save(&self.live) });
         self.let_go(deadline.min(Instant::now() + HOLD));
         // Only what is ours: somebody may have unmounted it and mounted something else there.
         if self.mounted.is_there() {
@@ -332,7 +334,15 @@ impl Started {
         ));
         let tuning = Arc::new(Tuning::new(&config, live.clone()));
         let (to_orders, orders) = bounded(1);
-        let control = answers::listen(device, reporter.clone(), tuning.clone(), live.clone(), to_orders);
+        let farewell = Arc::new(Farewell::default());
+        let control = answers::listen(
+            device,
+            reporter.clone(),
+            tuning.clone(),
+            live.clone(),
+            to_orders,
+            farewell.clone(),
+        );
         Ok(Service {
             config,
             mounted,
@@ -353,6 +363,7 @@ impl Started {
             reporter,
             counters,
             tuning,
+            farewell,
             changes,
             guardian,
             model,
@@ -389,8 +400,9 @@ fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
     }
 }
 
-fn save(live: &Live) {
-    if let Err(error) = live.save() {
-        log::warn!("{error}");
-    }
+/// Saves what was learned. Why it could not be, otherwise.
+fn save(live: &Live) -> Option<String> {
+    let error = live.save().err()?.to_string();
+    log::warn!("{error}");
+    Some(error)
 }

@@ -20,11 +20,6 @@ pub(super) enum TuningError {
     /// A file is wrong.
     #[error(transparent)]
     File(#[from] FileError),
-    /// It is one of those that are for the whole life of a mount.
-    #[error(
-        "only budget, join_wait, prefetch and save_interval can change while mounted; unmount, and mount with the others"
-    )]
-    Fixed,
 }
 
 /// The options in force.
@@ -46,10 +41,7 @@ impl Tuning {
     pub(super) fn set(&self, options: &str) -> Result<String, TuningError> {
         let mut config = self.config.lock();
         let mut fresh = config.clone();
-        fresh.apply(OsStr::new(options))?;
-        if with_tunables_of(&fresh, &config) != *config {
-            return Err(TuningError::Fixed);
-        }
+        fresh.change(OsStr::new(options))?;
         self.put_in_force(&config, &fresh);
         *config = fresh;
         Ok(told(&config))
@@ -132,8 +124,17 @@ mod tests {
         assert_eq!(told, "prefetch=off, budget=64M, join_wait=300ms, save_interval=5min");
         assert!(tuning.live.is_paused());
         assert_eq!(tuning.options(), "prefetch=off,join_wait=300ms,save_interval=5min,budget=67108864");
-        assert!(matches!(tuning.set("budget=1G,path=plain"), Err(TuningError::Fixed)));
-        assert!(matches!(tuning.set("budget=1"), Err(TuningError::Option(_))));
+        for (options, why) in [
+            ("budget=1G,path=auto", "option 'path' cannot change while mounted, only budget,"),
+            ("nofail", "option 'nofail' cannot change"),
+            ("budget=1", "out of range"),
+            ("", "no option is named"),
+            (" ,", "unknown option ' '"),
+            ("bugdet=1G", "did you mean 'budget'?"),
+        ] {
+            let said = tuning.set(options).unwrap_err().to_string();
+            assert!(said.contains(why), "{options}: {said}");
+        }
         assert_eq!(tuning.set("prefetch=on").unwrap(), told.replace("off", "on"));
         assert!(!tuning.live.is_paused());
     }

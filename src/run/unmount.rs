@@ -1,11 +1,11 @@
 //! Ending a mount from outside, and waiting until its daemon has saved what it learned.
 
 use super::check::fusermount;
-use crate::live::control::{self, ControlError, Request, Response};
+use crate::live::control::{self, ControlError, Feed, Last, Request, Response};
 use crate::sys::process;
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
@@ -55,6 +55,21 @@ pub enum UnmountError {
         /// The daemon.
         pid: u32,
     },
+    /// The mount has gone, and with it what was learned.
+    #[error("{} is unmounted, but what it learned is not saved: {reason}", path.display())]
+    Unsaved {
+        /// The mountpoint.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl UnmountError {
+    /// Has it been unmounted all the same?
+    pub fn is_unmounted(&self) -> bool {
+        matches!(self, UnmountError::Lingering { .. } | UnmountError::Unsaved { .. })
+    }
 }
 
 /// Unmounts what is mounted at `mountpoint` and waits until the daemon has ended. With `lazy` a busy mount is detached: it has no
@@ -65,7 +80,7 @@ pub enum UnmountError {
 pub fn unmount(mountpoint: &Path, lazy: bool) -> Result<(), UnmountError> {
     let (mount, socket) = control::find(mountpoint)?;
     // Asked before: afterwards the daemon may be too busy ending. One that does not answer is not waited for.
-    let daemon = socket.and_then(|socket| daemon_at(&socket));
+    let daemon = socket.and_then(|socket| Daemon::at(&socket));
     match detach(&mount.point) {
         Err(UnmountError::Busy { path, .. }) if lazy => {
             return super::check::detach(&path)
@@ -73,9 +88,48 @@ pub fn unmount(mountpoint: &Path, lazy: bool) -> Result<(), UnmountError> {
         }
         other => other?,
     }
-    match daemon {
-        Some(pid) if !ends(pid) => Err(UnmountError::Lingering { path: mount.point, pid }),
-        _ => Ok(()),
+    daemon.map_or(Ok(()), |daemon| daemon.farewell(mount.point))
+}
+
+/// The daemon of a mount that is about to be unmounted.
+struct Daemon {
+    pid: u32,
+    /// Where it says how it ended; one from before an upgrade does not.
+    last: Option<Feed>,
+}
+
+impl Daemon {
+    fn at(socket: &Path) -> Option<Self> {
+        match control::listen_at(socket, Request::Farewell) {
+            Ok((Response::Stats { report }, feed)) => {
+                Some(Daemon { pid: report.standing.pid, last: Some(feed) })
+            }
+            _ => daemon_at(socket).map(|pid| Daemon { pid, last: None }),
+        }
+    }
+
+    /// Waits until it has ended, and hears what it says last.
+    fn farewell(self, path: PathBuf) -> Result<(), UnmountError> {
+        let last = self.last.and_then(last_word);
+        if !ends(self.pid) {
+            return Err(UnmountError::Lingering { path, pid: self.pid });
+        }
+        match last.and_then(|last| last.unsaved) {
+            Some(reason) => Err(UnmountError::Unsaved { path, reason }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is said before the end of the line, or of our patience.
+fn last_word(feed: Feed) -> Option<Last> {
+    let Feed { begun: mut said, mut stream } = feed;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let read = stream.read_to_end(&mut said);
+    match serde_json::from_slice(&said) {
+        Ok(last) => Some(last),
+        // Killed, or ended by a panic.
+        Err(_) => read.is_ok().then(|| Last { unsaved: Some("the daemon ended without a word".into()) }),
     }
 }
 

@@ -38,6 +38,10 @@ pub(super) fn watch_changes(
     if !config.watch {
         return (None, WatchStanding::off("watch=off was asked for"));
     }
+    // A user cannot use the names either, so the source is not to blame.
+    if !rustix::process::geteuid().is_root() {
+        return (None, WatchStanding::off("watching needs root"));
+    }
     if !mirror.can_be_watched() {
         return (None, WatchStanding::off("the source has no lasting names to report changes by"));
     }

@@ -2,32 +2,54 @@
 
 use super::{ShelfError, Shelved};
 use crate::engine::Engine;
-use crate::id::FileId;
+use crate::id::{FileId, ProgramId};
+
+/// What is not in a model any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// How many names of files and directories.
+    pub names: usize,
+    /// The identities of programs, with all they did.
+    pub programs: Vec<String>,
+}
 
 impl Shelved {
-    /// Forgets the file or directory at `path` (below the source), or the program of that identity. Returns how
-    /// many names have gone.
+    /// Forgets the file or directory at `path` (below the source), and the programs of that identity, or of that name where no
+    /// identity is called so.
     ///
     /// # Errors
     /// It knows neither, the model is damaged, or its history does not say which program did what.
-    pub fn forget(&mut self, path: &[u8]) -> Result<usize, ShelfError> {
+    pub fn forget(&mut self, path: &[u8]) -> Result<Forgotten, ShelfError> {
         let mut engine = self.engine()?;
         let below = self.model.names.below(path);
-        let identity = std::str::from_utf8(path).ok();
-        let program = identity.and_then(|identity| self.model.programs.find(identity));
-        if below.is_empty() && program.is_none() {
+        let programs = self.programs_called(path);
+        if below.is_empty() && programs.is_empty() {
             let what = crate::codec::text::to_text(path);
             return Err(ShelfError::Unknown { path: self.path.clone(), what });
         }
-        if let Some(program) = program {
+        let mut forgotten = Forgotten { names: below.len(), programs: Vec::new() };
+        for program in programs {
             if !engine.forget_program(program) {
                 return Err(self.opaque("searched for programs"));
             }
+            forgotten.programs.extend(self.model.programs.identity(program).map(str::to_owned));
             self.model.programs.forget(program);
         }
         self.forget_files(&mut engine, &below);
         self.model.learned = engine.learned();
-        Ok(below.len())
+        Ok(forgotten)
+    }
+
+    fn programs_called(&self, name: &[u8]) -> Vec<ProgramId> {
+        let programs = &self.model.programs;
+        let Ok(name) = std::str::from_utf8(name) else { return Vec::new() };
+        if let Some(program) = programs.find(name) {
+            return vec![program];
+        }
+        let all = (0..programs.len() as u32).map(ProgramId);
+        let last =
+            |program| programs.identity(program).and_then(|path| path.rsplit_once('/')).map(|path| path.1);
+        all.filter(|program| last(*program) == Some(name)).collect()
     }
 
     fn forget_files(&mut self, engine: &mut Engine, below: &[FileId]) {

@@ -67,8 +67,9 @@ impl Shelved {
         };
         match self.parts("shown") {
             Ok(parts) => {
+                // The source itself has no name, and is not counted as one.
                 let files = parts.names.len() as u32;
-                let known = (0..files).filter(|&file| parts.facts.get(crate::id::FileId(file)).is_some());
+                let known = (1..files).filter(|&file| parts.facts.get(crate::id::FileId(file)).is_some());
                 survey.facts = known.count() as u64;
                 self.count(&parts.history.0, &mut survey);
             }

@@ -1,4 +1,4 @@
-//! Two models of the same tree as one.
+//! Two models of the same tree as one, and one for a tree that lies elsewhere.
 //!
 //! Must stay true: names are united by path, programs by identity; both histories are kept whole, the
 //! newer one last, where it wins.
@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use super::{Parts, ShelfError, Shelved};
+use crate::config::PathMap;
 use crate::engine::FactTable;
 use crate::id::{FileId, ProgramId};
 use crate::names::{Names, Programs};
@@ -20,6 +21,26 @@ impl Shelved {
         let mut all = older.parts("merged")?;
         all.take_in(newer.parts("merged")?);
         Ok(Shelved::of_parts(path, all))
+    }
+}
+
+impl Shelved {
+    /// What it knows of a part of its tree, for a tree in which that lies elsewhere; to be kept at `path`.
+    ///
+    /// # Errors
+    /// It is damaged, or has a history that only its predictor can read.
+    pub fn relocate(&self, map: &PathMap, path: &Path) -> Result<Shelved, ShelfError> {
+        let there = self.parts("relocated")?;
+        let mut here = Parts { names: Names::new(), facts: FactTable::default(), ..there.clone() };
+        let moved = |file: u32| map.apply(&there.names.path(FileId(file))?);
+        let files: Vec<Option<FileId>> = (0..there.names.len() as u32)
+            .map(|file| moved(file).map(|path| here.names.intern_path(&path)))
+            .collect();
+        unite_facts(&mut here.facts, &there.facts, &files);
+        for past in &mut here.history.0 {
+            past.file = past.file.and_then(|file| files.get(file.index()).copied().flatten());
+        }
+        Ok(Shelved::of_parts(path, here))
     }
 }
 

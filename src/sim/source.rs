@@ -1,6 +1,6 @@
 //! Recordings as a workload: traces (`records`), and lines of text.
 //!
-//! A line is one open, in three columns: process number, program, path below the tree, with tabs between
+//! A line is one open, in three columns: process number, program, path (below the tree, or absolute), with tabs between
 //! them. Nothing is known of times, sizes and parents: the think time is given, files of unknown
 //! size have `UNKNOWN_SIZE`, and all processes are the children of one. A process lives from its
 //! first line to its last, so that as many run side by side as did when it was recorded.
@@ -60,7 +60,7 @@ impl Recordings {
         let mut streams: HashMap<&str, (StreamId, &str)> = HashMap::new();
         for (at, &[process, program, path]) in lines.iter().enumerate() {
             let id = self.draft.program(program);
-            let file = self.draft.file(path, UNKNOWN_SIZE);
+            let file = self.draft.file(plain(path), UNKNOWN_SIZE);
             let begin = || (story.begin(Some(job), id, Duration::ZERO), program);
             let (stream, runs) = *streams.entry(process).or_insert_with(begin);
             if runs != program {
@@ -94,9 +94,14 @@ fn columns(line: usize, text: &str) -> Result<[&str; 3], LineError> {
     }
 }
 
-/// A path below the tree, each component a name.
+/// Without the slash in front: the tree is taken to be the root.
+fn plain(path: &str) -> &str {
+    path.trim_start_matches('/')
+}
+
+/// A path below the tree, or an absolute one, each component a name.
 fn is_path(path: &str) -> bool {
-    path.split('/').all(|name| !matches!(name, "" | "." | ".."))
+    plain(path).split('/').all(|name| !matches!(name, "" | "." | ".."))
 }
 
 #[cfg(test)]
@@ -129,7 +134,9 @@ mod tests {
 
     #[test]
     fn what_is_no_trace_is_refused_with_its_line() {
-        for (text, line) in [("x", 1), ("1\ta\tb\n1\ta\n", 2), ("x\ta\tb\n", 1), ("1\ta\t/b\n", 1)] {
+        for (text, line) in
+            [("x", 1), ("1\ta\tb\n1\ta\n", 2), ("x\ta\tb\n", 1), ("1\ta\t/\n", 1), ("1\ta\tb/../c\n", 1)]
+        {
             let error = Recordings::new("", Duration::ZERO).add(text).unwrap_err();
             assert_eq!(error, LineError { line }, "{text}");
         }

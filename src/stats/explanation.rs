@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 
-use crate::config::show_bytes;
+use crate::config::{show_bytes, show_count};
 
 /// What `augurfs explain` shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -79,6 +79,10 @@ impl Display for Explanation {
     }
 }
 
+fn access(distance: u32) -> String {
+    if distance == 1 { "1 access".into() } else { format!("{distance} accesses") }
+}
+
 impl Explanation {
     fn past(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match (self.history, self.times) {
@@ -87,12 +91,13 @@ impl Explanation {
             }
             (true, 0) => writeln!(f, "{} is known by name, but the history says nothing of it.", self.file)?,
             (true, times) => {
-                writeln!(f, "{} stands {times} times in the history, in {} runs.", self.file, self.runs)?
+                let (times, runs) = (show_count(times, "time"), show_count(self.runs, "run"));
+                writeln!(f, "{} stands {times} in the history, in {runs}.", self.file)?
             }
         }
         for uses in self.programs.iter().take(MOST_ROWS) {
             let program = if uses.program.is_empty() { "(unknown)" } else { &uses.program };
-            writeln!(f, "  {} times by {program}", uses.times)?;
+            writeln!(f, "  {} by {program}", show_count(uses.times, "time"))?;
         }
         if !self.after.is_empty() {
             writeln!(f, "Before it, the last times, came {}.", self.after.join(", "))?;
@@ -110,9 +115,9 @@ impl Explanation {
         for job in self.expected.iter().take(MOST_ROWS) {
             writeln!(
                 f,
-                "Job {} is expected to use it, {} accesses from now, with likelihood {:.2}: {}.",
+                "Job {} is expected to use it, {} from now, with likelihood {:.2}: {}.",
                 job.group,
-                job.distance,
+                access(job.distance),
                 job.likelihood,
                 self.standing(&job.standing)
             )?;

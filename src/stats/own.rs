@@ -75,11 +75,29 @@ pub(super) fn tell(f: &mut Formatter<'_>, own: Option<&OwnCacheReport>) -> fmt::
     )?;
     writeln!(
         f,
-        "{} blocks left for others and {} because their file changed; of {} fetched ahead {} were used.",
-        own.evictions, own.invalidated, own.ahead, own.ahead_used
+        "{} blocks left for others and {} because their file changed.",
+        own.evictions, own.invalidated
     )?;
     for program in own.patterns.iter().filter(|program| program.pattern != "undecided").take(MOST_ROWS) {
         writeln!(f, "  {:<16} {}", program.name, program.pattern)?;
+    }
+    Ok(())
+}
+
+/// What was fetched ahead, and what became of it.
+pub(super) fn fate(f: &mut Formatter<'_>, own: &OwnCacheReport, jobs: u64, budget: u64) -> fmt::Result {
+    let bytes = |blocks: u64| show_bytes(blocks * own.block_bytes);
+    writeln!(
+        f,
+        "Fetched ahead: {} blocks, {}, by {jobs} jobs (budget {}).",
+        own.ahead,
+        bytes(own.ahead),
+        show_bytes(budget)
+    )?;
+    writeln!(f, "\n  {:<12} {:>8} {:>9}", "", "blocks", "bytes")?;
+    let waiting = own.ahead.saturating_sub(own.ahead_used + own.ahead_unused);
+    for (name, blocks) in [("in time", own.ahead_used), ("wasted", own.ahead_unused), ("waiting", waiting)] {
+        writeln!(f, "  {name:<12} {blocks:>8} {:>9}", bytes(blocks))?;
     }
     Ok(())
 }

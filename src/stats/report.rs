@@ -114,6 +114,8 @@ pub struct ModelFile {
     pub path: Option<String>,
     /// When it was last saved, in seconds since 1970; `None` when not yet.
     pub saved_at: Option<u64>,
+    /// What is wrong with it: it was damaged, belongs to another mount, or cannot be written.
+    pub faults: Vec<String>,
 }
 
 /// Passes of one program over very many files.

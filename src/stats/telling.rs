@@ -88,6 +88,9 @@ fn prefetch(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if p.jobs == 0 {
         return writeln!(f, "Nothing has been fetched ahead yet.");
     }
+    if let Some(own) = &report.standing.own_cache {
+        return super::own::fate(f, own, p.jobs, report.standing.memory.budget_bytes);
+    }
     writeln!(
         f,
         "Fetched ahead: {} files, {}, by {} jobs (budget {}).",

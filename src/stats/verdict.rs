@@ -1,7 +1,7 @@
 //! The four questions people have of a mount, answered from its report: is it on, what did it save, what did it cost, what is wrong.
 
 use super::report::{Choice, Report};
-use crate::config::show_bytes;
+use crate::config::{show_bytes, show_count};
 
 /// Beyond one in so many, what fails or is lost is worth a word.
 const WORTH_A_WORD: u64 = 20;
@@ -66,37 +66,49 @@ fn budget(report: &Report) -> String {
     show_bytes(report.standing.memory.budget_bytes)
 }
 
-fn saved(report: &Report) -> String {
-    let p = &report.prefetch;
-    if p.files_in_time + p.joined == 0 {
-        return if report.standing.predictor.files == 0 {
-            "nothing yet: the first run of a job is learned, the second is faster".into()
-        } else {
-            "nothing yet".into()
-        };
+/// Things that were fetched ahead and used in time, and their bytes; in a cache of our own these are blocks.
+fn used(report: &Report) -> (u64, &'static str, u64) {
+    match &report.standing.own_cache {
+        Some(own) => (own.ahead_used, "block", own.ahead_used * own.block_bytes),
+        None => (report.prefetch.files_in_time, "file", report.prefetch.used_bytes),
     }
-    let files = format!(
-        "{} files ({}) were in memory when they were wanted",
-        p.files_in_time,
-        show_bytes(p.used_bytes)
-    );
-    let files = match p.joined {
-        0 => files,
-        n => format!("{files}; {n} requests found theirs on the way"),
+}
+
+/// Bytes that nobody wanted, and all that were fetched ahead.
+fn wasted(report: &Report) -> (u64, u64) {
+    match &report.standing.own_cache {
+        Some(own) => (own.ahead_unused * own.block_bytes, own.ahead * own.block_bytes),
+        None => (report.prefetch.wasted_bytes, report.prefetch.bytes),
+    }
+}
+
+fn saved(report: &Report) -> String {
+    let ((count, thing, bytes), joined) = (used(report), report.prefetch.joined);
+    let were = if count == 1 { "was" } else { "were" };
+    let things = format!("{} ({}) {were} in memory when wanted", show_count(count, thing), show_bytes(bytes));
+    let on_the_way = format!("{} found theirs on the way", show_count(joined, "request"));
+    let found = match (count, joined) {
+        (0, 0) if report.standing.predictor.files == 0 => {
+            return "nothing yet: the first run of a job is learned, the second is faster".into();
+        }
+        (0, 0) => return "nothing yet".into(),
+        (0, _) => on_the_way,
+        (_, 0) => things,
+        _ => format!("{things}; {on_the_way}"),
     };
     match report.restraint.savings.told() {
-        Some(time) => format!("{time}: {files}"),
-        None => files,
+        Some(time) => format!("{time}: {found}"),
+        None => found,
     }
 }
 
 fn cost(report: &Report) -> String {
-    let (p, memory) = (&report.prefetch, &report.standing.memory);
-    let waste = match percent(p.wasted_bytes, p.bytes) {
-        Some(share) => format!("{} fetched in vain ({share}%)", show_bytes(p.wasted_bytes)),
+    let (wasted, all) = wasted(report);
+    let waste = match percent(wasted, all) {
+        Some(share) => format!("{} fetched in vain ({share}%)", show_bytes(wasted)),
         None => "nothing fetched in vain".into(),
     };
-    format!("{waste}; the daemon holds {}", show_bytes(memory.rss_bytes))
+    format!("{waste}; the daemon holds {}", show_bytes(report.standing.memory.rss_bytes))
 }
 
 fn percent(part: u64, whole: u64) -> Option<u64> {
@@ -130,7 +142,9 @@ fn wrong(report: &Report) -> Vec<String> {
         wrong
             .push("more was fetched in vain than was used: the job never repeats, or memory is short".into());
     }
-    if standing.model.path.is_none() && standing.predictor.name != "none" {
+    let model = &standing.model;
+    wrong.extend(model.faults.iter().cloned());
+    if model.path.is_none() && model.faults.is_empty() && standing.predictor.name != "none" {
         wrong.push("what is learned is kept in memory only, and lost with the mount".into());
     }
     wrong
@@ -180,7 +194,7 @@ mod tests {
         assert!(verdict.cost.starts_with("6M fetched in vain (67%)"));
         assert_eq!(
             verdict.saved,
-            "3 files (3M) were in memory when they were wanted; 1 requests found theirs on the way"
+            "3 files (3M) were in memory when wanted; 1 request found theirs on the way"
         );
         assert!(verdict.on.starts_with("no: nothing is fetched ahead, because the engine failed"));
     }

@@ -13,9 +13,13 @@ use std::time::Duration;
 /// As many as the widest terminals have columns.
 const MOST_RATES: usize = 512;
 
+/// The narrowest screen on which the tables of programs and of requests can be read side by side.
+const BESIDE: u16 = 96;
+
 const HELP: &str = "q F10 Esc  quit        s F6  sort by the next column\n\
                     p          pause or resume prefetching\n\
-                    up down    scroll      h F1  this help";
+                    up down    scroll      I     the other way round\n\
+                    Home End   to an end   h F1  this help";
 
 /// By what programs are sorted, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +36,22 @@ pub(super) struct Screen {
     /// Opens, opens that had to wait, and bytes fetched ahead, each a second; the latest first.
     rates: VecDeque<[u64; 3]>,
     sort: Column,
+    /// Least first.
+    ascending: bool,
     scrolled: usize,
     help: bool,
 }
 
 impl Screen {
     pub(super) fn new(report: Report) -> Self {
-        Screen { report, rates: VecDeque::new(), sort: Column::Opens, scrolled: 0, help: false }
+        Screen {
+            report,
+            rates: VecDeque::new(),
+            sort: Column::Opens,
+            ascending: false,
+            scrolled: 0,
+            help: false,
+        }
     }
 
     /// A report that came `after` the last one.
@@ -64,6 +77,10 @@ impl Screen {
         };
     }
 
+    pub(super) fn turn_around(&mut self) {
+        self.ascending = !self.ascending;
+    }
+
     pub(super) fn toggle_help(&mut self) {
         self.help = !self.help;
     }
@@ -79,13 +96,17 @@ impl Screen {
             Constraint::Length(4 + wrong),
             Constraint::Length(4),
             Constraint::Min(4),
-            Constraint::Length(if self.help { 3 } else { 1 }),
+            Constraint::Length(if self.help { HELP.lines().count() as u16 } else { 1 }),
         ])
         .areas(frame.area());
         self.head(frame, head);
         self.sparklines(frame, rates);
-        let [programs, right] =
-            Layout::horizontal([Constraint::Percentage(58), Constraint::Percentage(42)]).areas(middle);
+        // Where the tables do not fit beside each other, they stand below each other.
+        let halves = match middle.width < BESIDE {
+            true => Layout::vertical([Constraint::Percentage(40), Constraint::Percentage(60)]),
+            false => Layout::horizontal([Constraint::Percentage(58), Constraint::Percentage(42)]),
+        };
+        let [programs, right] = halves.areas(middle);
         self.programs(frame, programs);
         let [requests, flights] =
             Layout::vertical([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(right);
@@ -143,6 +164,9 @@ impl Screen {
             Column::Miss => it.miss,
         };
         programs.sort_by_key(|it| std::cmp::Reverse(key(it)));
+        if self.ascending {
+            programs.reverse();
+        }
         programs
     }
 
@@ -235,6 +259,17 @@ mod tests {
     }
 
     #[test]
+    fn a_narrow_screen_cuts_no_number() {
+        let mut report = report(1);
+        let times = crate::stats::RequestTimes { count: 1_234_567, p50: 184.3, p99: 1851.4 };
+        report.requests.insert("readdirplus".into(), times);
+        let text = shown(&Screen::new(report), 60, 24);
+        for word in ["partial", "miss", " 90 ", "1234567", "184.3", "1851.4", "p99 us", "src/next.c"] {
+            assert!(text.contains(word), "{word}\n{text}");
+        }
+    }
+
+    #[test]
     fn sorting_and_scrolling_change_what_comes_first() {
         let mut screen = Screen::new(report(1));
         assert_eq!(screen.sorted()[0].name, "cc1");
@@ -245,6 +280,8 @@ mod tests {
         assert!(!text.contains("grep") && text.contains("cc1"), "{text}");
         screen.scroll(isize::MIN);
         assert_eq!(screen.scrolled, 0);
+        screen.turn_around();
+        assert_eq!(screen.sorted()[0].name, "cc1");
     }
 
     #[test]

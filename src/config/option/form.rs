@@ -13,7 +13,7 @@ impl MountOption {
         match &self.kind {
             Kind::Flag(_) | Kind::Ignored => None,
             Kind::Word(words, _) => Some(words.join("|")),
-            Kind::Bytes(..) => Some("BYTES".into()),
+            Kind::Bytes(..) | Kind::Block(..) => Some("BYTES".into()),
             Kind::Duration(..) => Some("DURATION".into()),
             Kind::Path(_) => Some("PATH".into()),
             Kind::Text(name, ..) => Some((*name).into()),
@@ -23,7 +23,9 @@ impl MountOption {
     /// Smallest and largest value, as the user would write them, where there are such.
     pub fn range(&self) -> Option<(String, String)> {
         match &self.kind {
-            Kind::Bytes(range, _) => Some((unit::show_bytes(*range.start()), unit::show_bytes(*range.end()))),
+            Kind::Bytes(range, _) | Kind::Block(range, _) => {
+                Some((unit::show_bytes(*range.start()), unit::show_bytes(*range.end())))
+            }
             Kind::Duration(range, _) => {
                 Some((unit::show_duration(*range.start()), unit::show_duration(*range.end())))
             }
@@ -73,6 +75,10 @@ impl MountOption {
                 });
             }
             Kind::Bytes(range, set) => set(config, self.within(text, unit::bytes(text), range)?),
+            Kind::Block(range, set) => {
+                let size = unit::bytes(text).filter(|size| size.is_power_of_two() || !range.contains(size));
+                set(config, self.within(text, size, range)?);
+            }
             Kind::Duration(range, set) => set(config, self.within(text, unit::duration(text), range)?),
             Kind::Text(.., set) if set(config, text) => {}
             _ => return Err(self.misformed(text)),
@@ -101,6 +107,7 @@ impl MountOption {
     fn form(&self) -> &'static str {
         match &self.kind {
             Kind::Bytes(..) => unit::BYTES_FORM,
+            Kind::Block(..) => "a power of two, as 8K or 64K",
             Kind::Duration(..) => unit::DURATION_FORM,
             Kind::Text(_, form, _) => form,
             _ => "it as the help says",
@@ -109,7 +116,7 @@ impl MountOption {
 
     fn placeholder(&self) -> &'static str {
         match &self.kind {
-            Kind::Bytes(..) => "BYTES",
+            Kind::Bytes(..) | Kind::Block(..) => "BYTES",
             Kind::Duration(..) => "DURATION",
             Kind::Path(_) => "PATH",
             Kind::Word([only], _) | Kind::Text(only, ..) => only,

@@ -93,7 +93,7 @@ fn no_socket(mount: Mount) -> ControlError {
 /// # Errors
 /// Nobody answers in time, or the answer is an error.
 pub fn ask_at(socket: &Path, request: Request) -> Result<Response, ControlError> {
-    converse(socket, request).map(|(response, _)| response)
+    listen_at(socket, request).map(|(response, _)| response)
 }
 
 /// What a daemon sends behind its answer.
@@ -111,12 +111,16 @@ pub struct Feed {
 /// As [`ask`].
 pub fn listen(mountpoint: &Path, request: Request) -> Result<(Response, Feed), ControlError> {
     match find(mountpoint)? {
-        (mount, Some(socket)) => converse(&socket, request).map_err(|error| error.at(mount.point)),
+        (mount, Some(socket)) => listen_at(&socket, request).map_err(|error| error.at(mount.point)),
         (mount, None) => Err(no_socket(mount)),
     }
 }
 
-fn converse(socket: &Path, request: Request) -> Result<(Response, Feed), ControlError> {
+/// The same of the daemon that listens at `socket`.
+///
+/// # Errors
+/// As [`ask_at`].
+pub fn listen_at(socket: &Path, request: Request) -> Result<(Response, Feed), ControlError> {
     let (answer, feed) = exchange(socket, request).map_err(|e| unanswered(socket, &e))?;
     match serde_json::from_slice(&answer) {
         Ok(Response::Error { message }) => Err(ControlError::Refused(message)),

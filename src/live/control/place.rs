@@ -5,11 +5,15 @@
 
 use super::ControlError;
 use crate::sys::mountinfo::{self, Mount};
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+/// Every socket with a name, those of other users too.
+const SOCKETS: &str = "/proc/net/unix";
 /// The type of our mounts.
 const KIND: &str = "fuse.augurfs";
 
@@ -69,8 +73,24 @@ pub fn own_socket(device: (u32, u32)) -> io::Result<PathBuf> {
 /// The socket of a mount, if it is there and belongs to the user who made the mount.
 fn socket_of(mount: &Mount) -> Option<PathBuf> {
     let user = mount.user().unwrap_or(0);
-    let sockets = directories(user).into_iter().map(|directory| directory.join(name(mount.device)));
-    sockets.into_iter().find(|socket| fs::symlink_metadata(socket).is_ok_and(|it| it.uid() == user))
+    let usual = directories(user).into_iter().map(|directory| directory.join(name(mount.device)));
+    let theirs = |socket: &PathBuf| fs::symlink_metadata(socket).is_ok_and(|it| it.uid() == user);
+    usual.into_iter().find(theirs).or_else(|| elsewhere(mount.device).into_iter().find(theirs))
+}
+
+/// Where sockets of that name are, for a user whose `XDG_RUNTIME_DIR` we do not know: the kernel lists all that somebody listens on.
+fn elsewhere(device: (u32, u32)) -> Vec<PathBuf> {
+    let listed = fs::read(SOCKETS).unwrap_or_default();
+    listed_as(&listed, &format!("/augurfs/{}", name(device)))
+}
+
+/// The paths in the kernel's list that end so. In its lines they come last, behind seven columns.
+fn listed_as(list: &[u8], end: &str) -> Vec<PathBuf> {
+    let path = |line: &[u8]| {
+        let at = line.iter().position(|&byte| byte == b'/')?;
+        line.ends_with(end.as_bytes()).then(|| PathBuf::from(OsStr::from_bytes(&line[at..])))
+    };
+    list.split(|&byte| byte == b'\n').filter_map(path).collect()
 }
 
 /// The directories in which a user's sockets may lie, the preferred one first.
@@ -144,6 +164,20 @@ mod tests {
         assert_eq!(other.to_string(), "/proc is a mount of type proc, not of augurfs");
         let nothing = find(Path::new("/proc/sys/kernel")).unwrap_err();
         assert!(matches!(nothing, ControlError::NotMounted { .. }), "{nothing}");
+    }
+
+    #[test]
+    fn a_socket_is_found_in_the_kernels_list() {
+        let list = b"Num RefCount Protocol Flags Type St Inode Path\n\
+            0000: 00000002 00000000 00010000 0001 01 2401 /odd dir/augurfs/0-59.sock\n\
+            0000: 00000002 00000000 00010000 0001 01 2402 /run/augurfs/0-590.sock\n\
+            0000: 00000003 00000000 00000000 0001 03 2403\n";
+        assert_eq!(listed_as(list, "/augurfs/0-59.sock"), [Path::new("/odd dir/augurfs/0-59.sock")]);
+        let dir = tempfile::tempdir().unwrap();
+        let own = fs::canonicalize(dir.path()).unwrap().join("augurfs");
+        fs::create_dir(&own).unwrap();
+        let _ear = std::os::unix::net::UnixListener::bind(own.join("4000000-1.sock")).unwrap();
+        assert_eq!(elsewhere((4_000_000, 1)), [own.join("4000000-1.sock")]);
     }
 
     #[test]

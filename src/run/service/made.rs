@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
@@ -24,7 +24,7 @@ pub(super) struct Made {
     pub(super) counters: Arc<Counters>,
 }
 
-/// Makes it, for a mount of `source`.
+/// Makes it, for a mount of `source`; with a model to begin with, and why it is kept nowhere, if so.
 ///
 /// # Errors
 /// What made that impossible.
@@ -33,14 +33,16 @@ pub(super) fn make(
     predictor: PredictorChoice,
     policy: Policy,
     source: &Arc<OwnedFd>,
-    model: Option<PathBuf>,
+    (begin, unkept): (Option<Vec<u8>>, Option<String>),
 ) -> Result<Made, MountError> {
     let counters = Arc::new(Counters::default());
     let names = Arc::default();
     let live = Live::start(LiveConfig {
         source: source.clone(),
         names: Arc::clone(&names),
-        model,
+        model: config.model.clone(),
+        begin,
+        unkept,
         settings: Settings { predictor, scope: config.stream, budget: own_cache::budget(config) },
         rate: config.rate,
         budget: if config.own_cache { Some(own_cache::budget(config)) } else { config.budget },

@@ -40,15 +40,17 @@ impl Service {
         let mut config = config;
         config.read_only = will.read_only;
         config.own_cache = will.own_cache;
-        config.model = will.model.clone();
+        let wanted = std::mem::replace(&mut config.model, will.model.clone());
         if config.record.take().is_some() {
             log::warn!("the recording into a file has ended with the process that wrote it");
         }
         let chosen = ChosenPath { path: will.path, reason: will.reason.clone() };
-        let (model, lock) = (will.model.clone(), will.lock.take().map(ModelLock::from));
+        let (model, lock) = (will.model.clone(), will.lock.take().map(ModelLock::inherit));
+        let unkept = (wanted.is_some() && model.is_none())
+            .then(|| "what is learned is not kept: another process saves the model".to_owned());
         let source = Arc::new(will.source.try_clone().map_err(MountError::Session)?);
         let below = Arc::new(will.below.try_clone().map_err(MountError::Session)?);
-        let made = make(&config, predictor, policy, &source, model.clone())?;
+        let made = make(&config, predictor, policy, &source, (None, unkept))?;
         let mut agreement = Reader::new(&will.agreement);
         let (mirror, counters) = (made.mirror.clone(), made.counters.clone());
         let session = Session::adopt(mirror, &config, chosen.path, counters, &will.device, &mut agreement)
@@ -79,9 +81,9 @@ impl Service {
             mirror: &self.mirror,
             source: &self.source,
             below: &self.below,
-            lock: self.lock.as_ref().map(AsRef::as_ref),
+            lock: self.lock.as_ref(),
         };
-        match hand_over(&holdings, &order.program, || save(&self.live)) {
+        match hand_over(&holdings, &order.program, || drop(save(&self.live))) {
             Ok(succession) => Some(Err(self.leave(order, &succession))),
             Err(error) => {
                 log::warn!("{} goes on as it was: {error}", self.config.mountpoint.display());
@@ -108,6 +110,7 @@ impl Service {
             std::thread::sleep(MOMENT / 100);
         }
         self.guardian = None;
+        self.lock.take().into_iter().for_each(ModelLock::leave);
         let stops = self.wishes.try_iter().any(|wish| wish == Wish::Stop);
         order.tell(&Response::Done { message: succession.message() });
         leave(succession, &self.config.mountpoint, stops)

@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::fuse::{Handover, Paused};
 use crate::live::control::{Answer, Response};
 use crate::mirror::{Bundle, Mirror};
+use crate::model::ModelLock;
 use crate::run::daemon;
 
 /// A client that takes nothing for so long has stopped.
@@ -64,7 +65,7 @@ pub(in crate::run) struct Holdings<'a> {
     pub(in crate::run) mirror: &'a Mirror,
     pub(in crate::run) source: &'a OwnedFd,
     pub(in crate::run) below: &'a OwnedFd,
-    pub(in crate::run) lock: Option<&'a OwnedFd>,
+    pub(in crate::run) lock: Option<&'a ModelLock>,
 }
 
 /// How it went.

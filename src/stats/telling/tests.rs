@@ -1,5 +1,6 @@
 //! Golden texts. The JSON one is the contract with scripts: a change to it needs a line in the CHANGELOG.
 
+use super::super::own::OwnCacheReport;
 use super::super::report::{Choice, Events, Footprint, Memory, ModelFile};
 use super::*;
 use crate::stats::Savings;
@@ -22,7 +23,11 @@ fn busy() -> Report {
         prefetching: Choice { active: true, reason: "a predictor is at work".into() },
         predictor: Footprint { name: "match".into(), files: 600, nodes: 1200, bytes: 65536 },
         memory: Memory { rss_bytes: 9 << 20, budget_bytes: 64 << 20 },
-        model: ModelFile { path: Some("/var/lib/augurfs/x.model".into()), saved_at: None },
+        model: ModelFile {
+            path: Some("/var/lib/augurfs/x.model".into()),
+            saved_at: None,
+            faults: Vec::new(),
+        },
     };
     Report {
         standing,
@@ -73,7 +78,7 @@ fn busy() -> Report {
 fn a_busy_mount_in_words() {
     let golden = "\
 On?     yes: it learns, and fetches ahead (resident path, 64M budget); turned down at the moment: the source is fast.
-Saved?  about 18.0 ms of waiting in 1 run, 3.0 ms a file: 6 files (6K) were in memory when they were wanted; 4 requests found theirs on the way.
+Saved?  about 18.0 ms of waiting in 1 run, 3.0 ms a file: 6 files (6K) were in memory when wanted; 4 requests found theirs on the way.
 Cost?   512 fetched in vain (6%); the daemon holds 9M.
 Wrong?  1 of 100 accesses were lost on the way to the predictor.
 
@@ -128,6 +133,26 @@ Nothing has been fetched ahead yet.
     );
 }
 
+/// What is fetched into a cache of our own is blocks, and so is all that is said of it.
+#[test]
+fn an_own_cache_is_told_of_in_blocks() {
+    let mut report = busy();
+    report.prefetch = Prefetch { jobs: 9, joined: 1, ..Prefetch::default() };
+    let own =
+        OwnCacheReport { block_bytes: 8192, ahead: 7, ahead_used: 4, ahead_unused: 1, ..Default::default() };
+    report.standing.own_cache = Some(own);
+    let text = report.to_string();
+    for golden in [
+        "Saved?  4 blocks (32K) were in memory when wanted; 1 request found theirs on the way.\n",
+        "Cost?   8K fetched in vain (14%); the daemon holds 9M.\n",
+        "Fetched ahead: 7 blocks, 56K, by 9 jobs (budget 64M).\n",
+        "\n                 blocks     bytes\n  in time             4       32K\n  wasted              1        8K\n  waiting             2       16K\n",
+    ] {
+        assert!(text.contains(golden), "{golden}\n{text}");
+    }
+    assert!(!text.contains(" 0 files"), "{text}");
+}
+
 #[test]
 fn long_lists_are_cut() {
     let mut report = busy();
@@ -137,7 +162,7 @@ fn long_lists_are_cut() {
 
 #[test]
 fn the_json_shape() {
-    let golden = r#"{"version":"0.1.0","source":"/srv/tree","source_kind":"one head","mountpoint":"/mnt/tree","pid":42,"uptime_s":90,"path":{"active":"resident","reason":"root mounts a tree"},"cache":"kernel","passthrough":{"active":false,"reason":"opens never reach the daemon"},"watch":{"active":true,"reason":"the kernel reports changes"},"prefetching":{"active":true,"reason":"a predictor is at work"},"predictor":{"name":"match","files":600,"nodes":1200,"bytes":65536},"memory":{"rss_bytes":9437184,"budget_bytes":67108864},"model":{"path":"/var/lib/augurfs/x.model","saved_at":null},"scans":{"running":0,"seen":0,"accesses":0},"events":{"seen":99,"lost":1},"opens":{"total":10,"hit":6,"partial":1,"miss":2},"prefetch":{"jobs":9,"files":8,"bytes":8192,"used_bytes":6144,"late_bytes":1024,"wasted_bytes":512,"in_flight_bytes":256,"files_in_time":6,"files_late":1,"files_wasted":1,"files_waiting":3,"failed":1,"joined":4,"join_timeouts":0},"restraint":{"turned_down":{"active":true,"reason":"the source is fast"},"savings":{"saved_us":18000,"runs":1,"helped_files":6,"unhelped_files":10,"held_back_files":2,"waited_us":30000},"dropped":{"vanished":1,"forbidden":0,"changed":0,"faulty":0},"evicted_files":1,"budget_cuts":1,"released_bytes":4096},"invalidations":2,"programs":[{"name":"grep","opens":10,"hit":6,"partial":1,"miss":2}],"flights":[],"requests":{"lookup":{"count":5,"p50":4.1,"p99":80.0},"read":{"count":20,"p50":9.0,"p99":1200.5}}}"#;
+    let golden = r#"{"version":"0.1.0","source":"/srv/tree","source_kind":"one head","mountpoint":"/mnt/tree","pid":42,"uptime_s":90,"path":{"active":"resident","reason":"root mounts a tree"},"cache":"kernel","passthrough":{"active":false,"reason":"opens never reach the daemon"},"watch":{"active":true,"reason":"the kernel reports changes"},"prefetching":{"active":true,"reason":"a predictor is at work"},"predictor":{"name":"match","files":600,"nodes":1200,"bytes":65536},"memory":{"rss_bytes":9437184,"budget_bytes":67108864},"model":{"path":"/var/lib/augurfs/x.model","saved_at":null,"faults":[]},"scans":{"running":0,"seen":0,"accesses":0},"events":{"seen":99,"lost":1},"opens":{"total":10,"hit":6,"partial":1,"miss":2},"prefetch":{"jobs":9,"files":8,"bytes":8192,"used_bytes":6144,"late_bytes":1024,"wasted_bytes":512,"in_flight_bytes":256,"files_in_time":6,"files_late":1,"files_wasted":1,"files_waiting":3,"failed":1,"joined":4,"join_timeouts":0},"restraint":{"turned_down":{"active":true,"reason":"the source is fast"},"savings":{"saved_us":18000,"runs":1,"helped_files":6,"unhelped_files":10,"held_back_files":2,"waited_us":30000},"dropped":{"vanished":1,"forbidden":0,"changed":0,"faulty":0},"evicted_files":1,"budget_cuts":1,"released_bytes":4096},"invalidations":2,"programs":[{"name":"grep","opens":10,"hit":6,"partial":1,"miss":2}],"flights":[],"requests":{"lookup":{"count":5,"p50":4.1,"p99":80.0},"read":{"count":20,"p50":9.0,"p99":1200.5}}}"#;
     assert_eq!(serde_json::to_string(&busy()).unwrap(), golden);
     assert_eq!(serde_json::from_str::<Report>(golden).unwrap(), busy());
 }
