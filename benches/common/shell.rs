@@ -17,8 +17,6 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How long any of the small tools (mkfs, losetup, mount) may take.
 const TOOL_LIMIT: Duration = Duration::from_secs(120);
-/// Preparing may take this long: OpenSSH is configured and built once.
-const PREPARING: Duration = Duration::from_secs(600);
 /// How often a wait looks for an interruption.
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -95,23 +93,6 @@ pub(crate) fn tool(program: &str, arguments: &[&str]) -> anyhow::Result<String> 
         bail!("{program} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Runs a shell, for what must succeed and is not measured.
-///
-/// # Errors
-/// It fails, or is interrupted.
-pub(crate) fn shell(arguments: &[&str], interruption: &Interruption) -> anyhow::Result<()> {
-    let mut shell = Command::new("sh");
-    shell.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let ended = run(&mut shell, PREPARING, interruption)?;
-    if ended.status.success() { Ok(()) } else { bail!("{}: sh {}", ended.status, arguments.join(" ")) }
-}
-
-/// Processor time of all children that have ended, seconds.
-pub(crate) fn children_cpu() -> anyhow::Result<f64> {
-    // Fields 16 and 17.
-    cpu_of("/proc/self/stat", 13)
 }
 
 /// Processor time of a process, seconds: the field `first` after the name, and the one behind it.

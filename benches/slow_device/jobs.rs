@@ -11,7 +11,8 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use crate::common::mounts::utf8;
-use crate::common::shell::{Interruption, shell};
+use crate::common::shell::Interruption;
+use crate::stage::shell;
 
 /// Written when all has been prepared.
 const READY: &str = "ready";

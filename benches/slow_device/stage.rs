@@ -16,12 +16,14 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::common::mounts::{Loop, Mounted, Scratch, make_ext4, utf8};
-use crate::common::shell::{Interruption, end_within, shell, tool};
+use crate::common::shell::{Interruption, end_within, run, tool};
 use crate::server::Counts;
 use augurfs::device::Kind;
 
 /// Where below the scratch directory the served image appears.
 const DEVICE: &str = "device";
+/// Preparing may take this long: OpenSSH is configured and built once.
+const PREPARING: Duration = Duration::from_secs(600);
 /// How long the server may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -181,4 +183,15 @@ impl Drop for Server {
             eprintln!("ending the device's server: {error}");
         }
     }
+}
+
+/// Runs a shell, for what must succeed and is not measured.
+///
+/// # Errors
+/// It fails, or is interrupted.
+pub(crate) fn shell(arguments: &[&str], interruption: &Interruption) -> anyhow::Result<()> {
+    let mut shell = Command::new("sh");
+    shell.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let ended = run(&mut shell, PREPARING, interruption)?;
+    if ended.status.success() { Ok(()) } else { bail!("{}: sh {}", ended.status, arguments.join(" ")) }
 }
