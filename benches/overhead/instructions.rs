@@ -12,8 +12,8 @@ use anyhow::{Context, bail};
 use augurfs::clock::Micros;
 use augurfs::config::Scope;
 use augurfs::engine::{Engine, Settings};
-use augurfs::event::{AccessEvent, Op, Residency};
-use augurfs::id::{FileId, StreamId};
+use augurfs::event::{AccessEvent, Op, Origin, Residency};
+use augurfs::id::{FileId, GroupId, ProgramId, SessionId, StreamId};
 use augurfs::live::Live;
 use augurfs::mirror::{How, Mirror, Requester};
 use augurfs::predict::PredictorChoice;
@@ -62,6 +62,8 @@ pub(crate) fn work(what: &OsStr, times: &OsStr) -> anyhow::Result<()> {
 fn events(predictor: PredictorChoice, times: usize) -> anyhow::Result<()> {
     let mut engine = Engine::new(Settings { predictor, scope: Scope::Job, budget: 64 << 20 });
     let mut effects = Vec::new();
+    let (group, session) = (GroupId(1), SessionId(1));
+    engine.begin(StreamId(1), Origin { parent: None, program: ProgramId(1), group, session });
     for number in 0..times as u32 {
         let at = Micros(u64::from(number) * 100);
         let file = FileId(1 + number % FILES);
