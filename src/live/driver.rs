@@ -25,6 +25,7 @@ use crate::engine::{Effect, Engine, Job, Outcome, Step, Target, Window};
 use crate::event::{AccessEvent, Op, Residency};
 use crate::id::{JobId, ProgramId, StreamId};
 use crate::names::Programs;
+use crate::replace::Labels;
 
 /// Between two looks at opens that wait for their judgement, while there is anything to look at.
 const BEAT: Duration = Duration::from_millis(100);
@@ -65,6 +66,7 @@ pub(crate) struct Rounds {
     questions: Vec<Job>,
     announcements: Vec<Announcement>,
     streams: HashMap<StreamId, Program>,
+    labels: Labels,
     last_input: Micros,
     last_tick: Micros,
     last_questions: Micros,
@@ -206,7 +208,23 @@ impl Driver {
             }
             _ => {}
         }
+        self.label(event);
         self.tell(Step::Access(*event));
+    }
+
+    /// Notes how the program refers to its files, and says so when that has changed.
+    fn label(&mut self, event: &AccessEvent) {
+        let Rounds { streams, labels, .. } = &mut self.rounds;
+        let Some(program) = streams.get(&event.stream) else { return };
+        let turn = match event.op {
+            Op::Open => labels.open(program.id, event.file),
+            Op::Read(span) => labels.read(program.id, event.file, span),
+            _ => None,
+        };
+        if let Some(turn) = turn {
+            log::debug!("{}", turn.told_of(&program.name));
+            self.desk.counters.label(&program.name, turn.to.as_str());
+        }
     }
 
     /// Tells the engine, and keeps what it asks for.

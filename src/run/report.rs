@@ -73,7 +73,9 @@ impl Reporter {
         // Also brings the prefetch counters up to date.
         let snapshot = self.live.snapshot().unwrap_or_default();
         let flights = self.live.flights(MOST_FLIGHTS);
-        Report { flights, ..self.counters.report(self.standing(&snapshot)) }
+        let mut report = Report { flights, ..self.counters.report(self.standing(&snapshot)) };
+        own_cache::label(&mut report);
+        report
     }
 
     /// Keeps a point of the mount's life when one is due. To be called often.

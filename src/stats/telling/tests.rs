@@ -44,7 +44,14 @@ fn busy() -> Report {
             join_timeouts: 0,
         },
         invalidations: 2,
-        programs: vec![Program { name: "grep".into(), opens: 10, hit: 6, partial: 1, miss: 2 }],
+        programs: vec![Program {
+            name: "grep".into(),
+            opens: 10,
+            hit: 6,
+            partial: 1,
+            miss: 2,
+            pattern: String::new(),
+        }],
         flights: Vec::new(),
         requests: BTreeMap::from([
             ("lookup".into(), RequestTimes { count: 5, p50: 4.1, p99: 80.0 }),
