@@ -175,6 +175,8 @@ enum Deed {
         below: bool,
     },
     Swap,
+    /// So long that versions are old enough to be kept, where changes are not told of.
+    Rest,
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -187,6 +189,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => (0..2usize, 1..9_000usize).prop_map(|(file, len)| Deed::Append { file, len }),
         1 => (0..2usize, 1..30_000usize, any::<bool>()).prop_map(|(file, len, below)| Deed::Replace { file, len, below }),
         1 => Just(Deed::Swap),
+        2 => Just(Deed::Rest),
     ]
 }
 
@@ -233,6 +236,7 @@ fn act(mount: &Mount, scratch: &Scratch, number: u64, deed: &Deed, below_too: bo
             fs::write(&new, bytes(len, number)).unwrap();
             fs::rename(new, place(file, below)).unwrap();
         }
+        Deed::Rest => std::thread::sleep(std::time::Duration::from_millis(25)),
         Deed::Swap => {
             fs::rename(mount.join("file0"), mount.join("third")).unwrap();
             fs::rename(mount.join("file1"), mount.join("file0")).unwrap();
