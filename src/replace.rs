@@ -14,16 +14,19 @@ use crate::id::ProgramId;
 mod arc;
 mod dear;
 mod detector;
-mod fifo;
+mod detectors;
 mod foresight;
 mod history;
+mod labels;
 mod lru;
 mod opt;
 mod policy;
+mod programs;
 mod s3fifo;
 mod sieve;
 
 pub use detector::{Detector, Pattern, Rules};
+pub use labels::Labels;
 pub use opt::opt_misses;
 pub use policy::{POLICIES, Policy, PolicyError};
 
@@ -68,6 +71,21 @@ pub struct Turn {
     pub to: Pattern,
     /// After how many references of the program.
     pub at: u64,
+}
+
+impl Turn {
+    /// In words, the program by its name: `cscope: sequential -> looping at reference 1,500`.
+    pub fn told_of(&self, name: &str) -> String {
+        let digits = self.at.to_string();
+        let mut at = String::new();
+        for (place, digit) in digits.chars().enumerate() {
+            if place > 0 && (digits.len() - place).is_multiple_of(3) {
+                at.push(',');
+            }
+            at.push(digit);
+        }
+        format!("{name}: {} -> {} at reference {at}", self.from, self.to)
+    }
 }
 
 /// Decides who leaves.

@@ -23,7 +23,7 @@ pub use explanation::{Expected, Explanation, Uses};
 pub use history::{History, Point};
 pub use latency::Latencies;
 pub use operation::Operation;
-pub use own::{OwnCacheReport, ProgramPattern};
+pub use own::{OwnCacheReport, OwnCounts, ProgramPattern};
 pub use prometheus::prometheus;
 pub use report::{
     Choice, Events, Footprint, Memory, ModelFile, Opens, Prefetch, Program, Report, RequestTimes, Scans,

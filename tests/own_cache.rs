@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use mount::image::Image;
 use mount::map::Map;
 use mount::scratch::Scratch;
 use mount::{Mount, wait_for};
@@ -104,6 +105,46 @@ fn what_is_learned_is_fetched_into_the_own_cache() {
     });
 }
 
+#[test]
+fn an_error_of_the_device_reaches_the_reader_and_is_not_kept() {
+    let (image, scratch) = (Image::new(), Scratch::new());
+    let content = bytes(400_000, 9);
+    fs::write(image.point().join("file"), &content).unwrap();
+    let mount =
+        Mount::of(image.point(), &scratch.point()).option("cache=own,cache_size=1M,predictor=none").start();
+    let file = File::open(mount.join("file")).unwrap();
+    let mut room = vec![0; 8192];
+    file.read_exact_at(&mut room, 0).unwrap();
+    let repair = image.break_device();
+    // What our own cache does not hold has to come from the device now.
+    let below = File::open(image.point().join("file")).unwrap();
+    rustix::fs::fadvise(&below, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    for _ in 0..2 {
+        let error = file.read_exact_at(&mut room, 200_000).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()));
+    }
+    file.read_exact_at(&mut room, 0).unwrap();
+    assert_eq!(room, content[..8192], "what is held needs no device");
+    let held = own(&mount, "held_bytes");
+    repair();
+    file.read_exact_at(&mut room, 200_000).unwrap();
+    assert_eq!(room, content[200_000..208_192]);
+    assert!(own(&mount, "held_bytes") > held);
+    drop((below, file));
+    drop(mount);
+}
+
+#[test]
+fn bookkeeping_is_little_beside_a_full_cache() {
+    let scratch = Scratch::new();
+    scratch.write("large", bytes(20 << 20, 10));
+    let mount = scratch.mount("auto").option("cache=own,cache_size=8M,predictor=none,policy=default").start();
+    mount::process::sh(mount.point(), "for lap in 1 2 3; do cat large > /dev/null; done");
+    let (held, books) = (own(&mount, "held_bytes"), own(&mount, "bookkeeping_bytes"));
+    assert_eq!(held, 8 << 20);
+    assert!(books <= held / 20, "{books} of bookkeeping for {held}");
+}
+
 /// What happens to the two files.
 #[derive(Clone, Debug)]
 enum Deed {
@@ -134,6 +175,8 @@ enum Deed {
         below: bool,
     },
     Swap,
+    /// So long that versions are old enough to be kept, where changes are not told of.
+    Rest,
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -146,13 +189,18 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => (0..2usize, 1..9_000usize).prop_map(|(file, len)| Deed::Append { file, len }),
         1 => (0..2usize, 1..30_000usize, any::<bool>()).prop_map(|(file, len, below)| Deed::Replace { file, len, below }),
         1 => Just(Deed::Swap),
+        2 => Just(Deed::Rest),
     ]
 }
 
-fn act(mount: &Mount, scratch: &Scratch, number: u64, deed: &Deed) {
+fn act(mount: &Mount, scratch: &Scratch, number: u64, deed: &Deed, below_too: bool) {
     let name = |file: usize| format!("file{file}");
     let place = |file: usize, below: bool| -> PathBuf {
-        if below { scratch.source().join(name(file)) } else { mount.join(name(file)) }
+        if below && (below_too || matches!(deed, Deed::Read { .. })) {
+            scratch.source().join(name(file))
+        } else {
+            mount.join(name(file))
+        }
     };
     match *deed {
         Deed::Read { file, at, len } => {
@@ -188,6 +236,7 @@ fn act(mount: &Mount, scratch: &Scratch, number: u64, deed: &Deed) {
             fs::write(&new, bytes(len, number)).unwrap();
             fs::rename(new, place(file, below)).unwrap();
         }
+        Deed::Rest => std::thread::sleep(std::time::Duration::from_millis(25)),
         Deed::Swap => {
             fs::rename(mount.join("file0"), mount.join("third")).unwrap();
             fs::rename(mount.join("file1"), mount.join("file0")).unwrap();
@@ -201,17 +250,21 @@ fn act(mount: &Mount, scratch: &Scratch, number: u64, deed: &Deed) {
 /// The kernel may believe what it knows of names and sizes for a while; here it is told to keep nothing.
 #[test]
 fn no_byte_is_ever_stale() {
-    for policy in ["lru", "default"] {
+    // Where changes below are told of, what is written through the mount stays in the cache. They are told of a moment
+    // later, so there everything goes through the mount.
+    for (policy, watch) in [("lru", "off"), ("default", "off"), ("default", "auto")] {
+        let below = watch == "off";
         let scratch = Scratch::new();
         let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
         let dice = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-        let mount = start(&scratch, &format!("policy={policy},timeout=0s,watch=off"));
+        let mount = start(&scratch, &format!("policy={policy},timeout=0s,watch={watch}"));
         let deeds = prop::collection::vec(deed(), 1..60);
         let done = TestRunner::new_with_rng(config, dice).run(&deeds, |deeds| {
-            scratch.write("file0", bytes(50_000, 5));
-            scratch.write("file1", bytes(9_000, 6));
+            let directory = if below { scratch.source() } else { mount.point().to_owned() };
+            fs::write(directory.join("file0"), bytes(50_000, 5)).unwrap();
+            fs::write(directory.join("file1"), bytes(9_000, 6)).unwrap();
             for (number, deed) in deeds.iter().enumerate() {
-                act(&mount, &scratch, number as u64, deed);
+                act(&mount, &scratch, number as u64, deed, below);
             }
             Ok(())
         });

@@ -26,6 +26,14 @@ pub(crate) static JOBS: &[Job] = &[
         work: r#"for n in 1 2 3 4 5; do cscope -d -c -L -0 fun_${n}_7; done"#,
     },
     Job {
+        name: "glimpse",
+        program: "glimpse",
+        // 45 MB of text in files of 23 KB, of which glimpseindex makes an index of a tenth, which each search reads as a
+        // whole.
+        material: r#"mkdir texts && awk 'BEGIN{srand(2);for(f=0;f<2000;f++){n="texts/t" f;for(l=0;l<520;l++){s="";for(w=0;w<9;w++)s=s " w" int(exp(rand()*log(90000)));print s > n}close(n)}}' && glimpseindex -H . -n texts"#,
+        work: r#"for word in w39321 w8123 w12345 w51007 w31415; do glimpse -H . -y -w $word; done"#,
+    },
+    Job {
         name: "sort",
         program: "sort",
         material: r#"awk 'BEGIN{srand(3);for(i=0;i<470000;i++)print int(rand()*1e9)}' > numbers"#,

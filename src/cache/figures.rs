@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::CacheSettings;
 use crate::id::ProgramId;
 use crate::replace::{Pattern, Replacement, Turn};
+use crate::stats::OwnCounts;
 
 /// Changes of patterns that are kept.
 const TURNS: usize = 100;
@@ -27,45 +28,18 @@ pub struct CacheFigures {
     pub held: u64,
     /// Bytes of tables, orders and histories besides.
     pub bookkeeping: u64,
-    /// References that found their block.
-    pub hits: u64,
-    /// References whose block had to be read.
-    pub misses: u64,
-    /// References that waited for a block somebody else was reading.
-    pub waits: u64,
-    /// Blocks that left because there was no room.
-    pub evictions: u64,
-    /// Blocks that left because their file changed.
-    pub invalidated: u64,
-    /// Blocks that came after their file had changed, and were not kept.
-    pub late: u64,
-    /// Blocks fetched ahead.
-    pub ahead: u64,
-    /// Of these, blocks that were used.
-    pub ahead_used: u64,
-    /// Blocks fetched ahead that left unused.
-    pub ahead_unused: u64,
-    /// Bytes read into the cache.
-    pub bytes_read: u64,
+    /// What has happened.
+    pub counts: OwnCounts,
     /// The programs' patterns, where the policy looks at them.
     pub patterns: Vec<OwnerPattern>,
     /// The last changes of patterns, the oldest first.
     pub turns: Vec<Turn>,
 }
 
-/// The counts alone.
+/// What is counted as it happens.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    pub(super) hits: u64,
-    pub(super) misses: u64,
-    pub(super) waits: u64,
-    pub(super) evictions: u64,
-    pub(super) invalidated: u64,
-    pub(super) late: u64,
-    pub(super) ahead: u64,
-    pub(super) ahead_used: u64,
-    pub(super) ahead_unused: u64,
-    pub(super) bytes_read: u64,
+    pub(super) own: OwnCounts,
     turns: VecDeque<Turn>,
 }
 
@@ -88,16 +62,7 @@ pub(super) fn figures(
         settings,
         held,
         bookkeeping,
-        hits: counts.hits,
-        misses: counts.misses,
-        waits: counts.waits,
-        evictions: counts.evictions,
-        invalidated: counts.invalidated,
-        late: counts.late,
-        ahead: counts.ahead,
-        ahead_used: counts.ahead_used,
-        ahead_unused: counts.ahead_unused,
-        bytes_read: counts.bytes_read,
+        counts: counts.own,
         patterns: policy.patterns().into_iter().map(pattern).collect(),
         turns: counts.turns.iter().copied().collect(),
     }

@@ -2,6 +2,7 @@
 //!
 //! What must stay true: the policy knows exactly the blocks that are held; `held` is the sum of their lengths.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::replace::{Arrival, Block, Replacement};
 /// Files whose numbers are remembered, with or without blocks: more than a large tree's working set.
 const FILES: usize = 1 << 16;
 /// What a block costs besides its bytes, its slot and the policy's share: the counts and the rounding of its allocation,
-/// and its number in the file's list.
+/// and its number in the file's tree, whose nodes are two thirds full.
 const PER_BLOCK: usize = 32 + 8;
 
 /// What is to be done about a block.
@@ -39,7 +40,7 @@ struct File<V> {
     /// Its number in blocks.
     number: u32,
     version: V,
-    blocks: Vec<u32>,
+    blocks: BTreeSet<u32>,
 }
 
 /// See the module's head.
@@ -77,9 +78,7 @@ impl<V: Copy + Eq> Shelf<V> {
 
     /// The file in the version wanted. What is held of another one goes.
     fn file(&mut self, name: u64, version: V) -> u32 {
-        if self.files.get(&name).is_some_and(|file| file.version == version)
-            && let Some(file) = self.files.get(&name)
-        {
+        if let Some(file) = self.files.get(&name).filter(|file| file.version == version) {
             return file.number;
         }
         self.let_go(name);
@@ -92,7 +91,7 @@ impl<V: Copy + Eq> Shelf<V> {
             }
         };
         self.names.insert(number, name);
-        self.files.put(name, File { number, version, blocks: Vec::new() });
+        self.files.put(name, File { number, version, blocks: BTreeSet::new() });
         if self.files.len() > FILES
             && let Some((oldest, _)) = self.files.peek_lru()
         {
@@ -126,7 +125,7 @@ impl<V: Copy + Eq> Shelf<V> {
                 return Look::Held(bytes);
             }
             Some(Slot::Coming { .. }) => {
-                self.counts.waits += 1;
+                self.counts.own.waits += 1;
                 return Look::Coming;
             }
             None => {}
@@ -153,10 +152,10 @@ impl<V: Copy + Eq> Shelf<V> {
         if let Some(Slot::Held { unused, .. }) = self.slots.get_mut(&block)
             && std::mem::take(unused)
         {
-            self.counts.ahead_used += 1;
+            self.counts.own.ahead_used += 1;
         }
         if self.last.insert(wanted.owner, block) != Some(block) {
-            self.counts.hits += 1;
+            self.counts.own.hits += 1;
             self.policy.touch(block, wanted.owner);
             self.keep_turns();
         }
@@ -166,24 +165,24 @@ impl<V: Copy + Eq> Shelf<V> {
     pub(super) fn put(&mut self, wanted: &Wanted<V>, ticket: u64, index: u32, bytes: Arc<[u8]>) {
         let current = self.files.peek(&wanted.file).filter(|file| file.version == wanted.version);
         let Some(block) = current.map(|file| Block::of(file.number, index)) else {
-            self.counts.late += 1;
+            self.counts.own.late += 1;
             return;
         };
         match self.slots.get(&block) {
             Some(Slot::Coming { ticket: ours }) if *ours == ticket => {}
             _ => {
-                self.counts.late += 1;
+                self.counts.own.late += 1;
                 return;
             }
         }
         let ahead = wanted.arrival == Arrival::Ahead;
         if ahead {
-            self.counts.ahead += 1;
+            self.counts.own.ahead += 1;
         } else {
-            self.counts.misses += 1;
+            self.counts.own.misses += 1;
             self.last.insert(wanted.owner, block);
         }
-        self.counts.bytes_read += bytes.len() as u64;
+        self.counts.own.read_bytes += bytes.len() as u64;
         self.held += bytes.len() as u64;
         self.slots.insert(block, Slot::Held { bytes, unused: ahead });
         self.policy.insert(block, wanted.owner, wanted.arrival);
@@ -195,21 +194,17 @@ impl<V: Copy + Eq> Shelf<V> {
     fn shrink(&mut self) {
         while self.held > self.settings.capacity {
             let Some(victim) = self.policy.evict() else { return };
-            self.counts.evictions += 1;
+            self.counts.own.evictions += 1;
             self.drop_slot(victim);
             let file = self.names.get(&victim.file()).and_then(|name| self.files.peek_mut(name));
-            if let Some(file) = file
-                && let Some(place) = file.blocks.iter().rposition(|&index| index == victim.index())
-            {
-                file.blocks.swap_remove(place);
-            }
+            file.map(|file| file.blocks.remove(&victim.index()));
         }
     }
 
     fn drop_slot(&mut self, block: Block) {
         if let Some(Slot::Held { bytes, unused }) = self.slots.remove(&block) {
             self.held -= bytes.len() as u64;
-            self.counts.ahead_unused += u64::from(unused);
+            self.counts.own.ahead_unused += u64::from(unused);
         }
     }
 
@@ -220,7 +215,7 @@ impl<V: Copy + Eq> Shelf<V> {
             let block = Block::of(file.number, index);
             if matches!(self.slots.get(&block), Some(Slot::Coming { ticket: ours }) if *ours == ticket) {
                 self.slots.remove(&block);
-                file.blocks.retain(|&other| other != index);
+                file.blocks.remove(&index);
             }
         }
     }
@@ -233,7 +228,7 @@ impl<V: Copy + Eq> Shelf<V> {
             let block = Block::of(number, index);
             if matches!(self.slots.get(&block), Some(Slot::Held { .. })) {
                 self.policy.remove(block);
-                self.counts.invalidated += 1;
+                self.counts.own.invalidated += 1;
             }
             self.drop_slot(block);
         }
@@ -262,7 +257,7 @@ impl<V: Copy + Eq> Shelf<V> {
             if !stays(index.into(), slot) {
                 if matches!(slot, Slot::Held { .. }) {
                     self.policy.remove(block);
-                    self.counts.invalidated += 1;
+                    self.counts.own.invalidated += 1;
                 }
                 self.drop_slot(block);
                 continue;
@@ -273,7 +268,7 @@ impl<V: Copy + Eq> Shelf<V> {
                 *old = overwritten(old, u64::from(index) * step, offset, bytes);
             }
             if let Some(file) = self.files.peek_mut(&name) {
-                file.blocks.push(index);
+                file.blocks.insert(index);
             }
         }
     }

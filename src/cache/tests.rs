@@ -31,7 +31,7 @@ fn what_was_read_is_at_hand() {
     assert_eq!(cache.at_hand(&wanted(1, 100, 15, 20)).unwrap(), content[15..35]);
     assert!(cache.at_hand(&wanted(1, 100, 100, 20)).unwrap().is_empty());
     let figures = cache.figures();
-    assert_eq!((figures.misses, figures.held, figures.bytes_read), (7, 100, 100));
+    assert_eq!((figures.counts.misses, figures.held, figures.counts.read_bytes), (7, 100, 100));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_late_fill_loses() {
     });
     assert_eq!(read.unwrap(), [1; 64]);
     assert_eq!((cache.at_hand(&all), cache.figures().held), (None, 0));
-    assert_eq!(cache.figures().late, 4);
+    assert_eq!(cache.figures().counts.late, 4);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn whoever_waits_for_a_read_that_fails_reads_for_itself() {
         scope.spawn(|| {
             let read = cache.read(&all, |_, _| {
                 begun.wait();
-                while cache.figures().waits == 0 {
+                while cache.figures().counts.waits == 0 {
                     std::thread::yield_now();
                 }
                 Err(())
@@ -112,10 +112,10 @@ fn what_was_fetched_ahead_is_marked_until_it_is_used() {
     let ahead = Wanted { arrival: Arrival::Ahead, ..wanted(1, 64, 0, 64) };
     cache.read(&ahead, source(&[1; 64])).unwrap();
     cache.at_hand(&wanted(1, 64, 0, 32)).unwrap();
-    let figures = cache.figures();
-    assert_eq!((figures.ahead, figures.ahead_used, figures.misses, figures.hits), (4, 2, 0, 2));
+    let counts = cache.figures().counts;
+    assert_eq!((counts.ahead, counts.ahead_used, counts.misses, counts.hits), (4, 2, 0, 2));
     cache.changed(7);
-    assert_eq!(cache.figures().ahead_unused, 2);
+    assert_eq!(cache.figures().counts.ahead_unused, 2);
 }
 
 /// What happens to a file.

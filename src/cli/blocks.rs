@@ -3,15 +3,16 @@
 use super::say;
 use crate::config::{BYTES_FORM, show_bytes};
 use crate::replace::Policy;
-use crate::sim::blocks::{BLOCK_SHAPES, BlockRecipe, BlockTrace, Comparison, compare, periods};
+use crate::sim::blocks::{BLOCK_SHAPES, BLOCK_SIZE, BlockRecipe, BlockTrace, Comparison, compare, periods};
+use crate::trace::{self, TraceError};
 use anyhow::Context;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 #[command(after_help = shapes(), group(clap::ArgGroup::new("which").required(true).multiple(true)))]
 pub(super) struct Blocks {
-    /// Recordings: lines of program, file and block number, with white space between them
+    /// Recordings: traces of a mount with cache=own, or lines of program, file and block number with white space between
     #[arg(value_name = "TRACE", group = "which")]
     traces: Vec<PathBuf>,
     /// A trace made for the purpose (see below), or several interleaved; may be given several times
@@ -31,6 +32,9 @@ pub(super) struct Blocks {
     /// Also compare these lengths of a period, at the first size, for policies that have periods
     #[arg(long, value_name = "REFERENCES,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     period: Vec<u32>,
+    /// Also tell how the patterns of programs were found to change, at the first size
+    #[arg(long)]
+    changes: bool,
     /// For generated traces
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -50,14 +54,25 @@ fn shapes() -> String {
 /// Prints a table for each trace.
 pub(super) fn compare_policies(words: &Blocks) -> anyhow::Result<u8> {
     for path in &words.traces {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
-        say(&words.tables(&BlockTrace::read(&name, &text).context(name)?))?;
+        say(&words.tables(&read(path)?))?;
     }
     for recipe in &words.generate {
         say(&words.tables(&recipe.generate(words.seed)))?;
     }
     Ok(0)
+}
+
+/// A recording of either kind.
+fn read(path: &Path) -> anyhow::Result<BlockTrace> {
+    let name = path.display().to_string();
+    match trace::open(path) {
+        Ok(records) => Ok(BlockTrace::recorded(&name, records)?),
+        Err(TraceError::Foreign { .. }) => {
+            let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+            BlockTrace::read(&name, &text).context(name)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Blocks {
@@ -74,8 +89,22 @@ impl Blocks {
         if !self.period.is_empty() {
             out.push_str(&self.sweep(trace));
         }
+        if self.changes {
+            out.push_str(&self.turns(trace));
+        }
         out.push('\n');
         out
+    }
+
+    /// What each policy that looks at programs finds, a line for each change.
+    fn turns(&self, trace: &BlockTrace) -> String {
+        let room = (self.cache[0] / BLOCK_SIZE).max(1) as usize;
+        let lines = |policy: &Policy| {
+            let changes = trace.changes(*policy, room).into_iter();
+            changes.map(|change| format!("{policy}: {change}\n")).collect::<String>()
+        };
+        let all: String = self.policy.iter().map(lines).collect();
+        format!("\n{all}")
     }
 
     /// The misses by the length of a period, at the first size.
@@ -113,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_table_has_a_row_for_each_size_and_period() {
-        let line = "blocks --generate loop:200 --policy lru,dear --cache 1M,2M --period 100,500";
+        let line = "blocks --generate loop:200 --policy lru,dear --cache 1M,2M --period 100,500 --changes";
         let words = Words::try_parse_from(line.split(' '))
             .map(|words| words.blocks)
             .unwrap_or_else(|e| panic!("{e}"));
@@ -127,6 +156,7 @@ mod tests {
             (rows[6].as_slice(), rows[7][0], rows[8][0]),
             (["period", "dear"].as_slice(), "100", "500")
         );
+        assert!(text.contains("\ndear: loop: undecided -> looping at reference 1,000\n"), "{text}");
     }
 
     #[test]

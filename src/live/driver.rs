@@ -28,6 +28,7 @@ use crate::engine::{Effect, Engine, Job, Outcome, Step, Target, Window};
 use crate::event::{AccessEvent, Op, Residency};
 use crate::id::{JobId, ProgramId, StreamId};
 use crate::names::Programs;
+use crate::replace::Labels;
 use crate::sys::cgroup::Groups;
 use crate::sys::memory;
 
@@ -80,6 +81,7 @@ pub(crate) struct Rounds {
     announcements: Vec<Announcement>,
     users: Users,
     streams: HashMap<StreamId, Program>,
+    labels: Labels,
     last_input: Micros,
     last_tick: Micros,
     last_questions: Micros,
@@ -233,7 +235,23 @@ impl Driver {
             }
             _ => {}
         }
+        self.label(event);
         self.tell(Step::Access(*event));
+    }
+
+    /// Notes how the program refers to its files, and says so when that has changed.
+    fn label(&mut self, event: &AccessEvent) {
+        let Rounds { streams, labels, .. } = &mut self.rounds;
+        let Some(program) = streams.get(&event.stream) else { return };
+        let turn = match event.op {
+            Op::Open => labels.open(program.id, event.file),
+            Op::Read(span) => labels.read(program.id, event.file, span),
+            _ => None,
+        };
+        if let Some(turn) = turn {
+            log::debug!("{}", turn.told_of(&program.name));
+            self.desk.counters.label(&program.name, turn.to.as_str());
+        }
     }
 
     /// Tells the engine, and keeps what it asks for.

@@ -95,9 +95,9 @@ impl Attr {
 /// What changes when content or attributes do: if two versions are equal, so is the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    size: u64,
-    mtime: Time,
-    ctime: Time,
+    pub(super) size: u64,
+    pub(super) mtime: Time,
+    pub(super) ctime: Time,
 }
 
 impl Version {

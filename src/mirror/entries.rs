@@ -256,6 +256,7 @@ impl Doomed {
         let nameless = stat_fd(&self.fd).is_ok_and(|stat| stat.stx_nlink == 0);
         if nameless {
             mirror.descriptors.drop_all(self.inode.nodeid);
+            mirror.changed_below(self.inode.nodeid);
         }
         let _former = self.inode.set_pin(nameless.then(|| self.fd.clone()));
     }

@@ -2,10 +2,13 @@
 //!
 //! What must stay true: before anything is taken from the cache the file's version is asked of the source, so that a
 //! change made by anybody, told of or not, is seen by the next read; what we change ourselves is told to the cache before
-//! whoever asked for the change is answered.
+//! whoever asked for the change is answered. Where changes are not told of, two things could hide one, and nothing is
+//! kept: a version so young that the next one might have the same times, and a write of ours during which somebody else's
+//! might have been.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Advice, fadvise};
 use rustix::io::Errno;
@@ -50,9 +53,11 @@ impl Mirror {
         (file, reading): (&OwnedFd, Reading),
         how: How,
     ) -> Result<Vec<u8>> {
-        let span = Op::Read(Span { offset: reading.offset, len: reading.size as u64 });
         let ours = self.live.is_own(who.tid);
         let (size, version) = version_of(file)?;
+        // Who asks for more than there is refers to no more blocks than there are.
+        let len = size.saturating_sub(reading.offset).min(reading.size as u64);
+        let span = Op::Read(Span { offset: reading.offset, len });
         let wanted = Wanted {
             file: inode.nodeid,
             version,
@@ -62,7 +67,12 @@ impl Mirror {
             offset: reading.offset,
             len: reading.size,
         };
-        if let Some(data) = own.at_hand(&wanted) {
+        let kept = own.has_numbers_for(&wanted)
+            && (self.is_watched(inode) || is_settled(version, SystemTime::now()));
+        if !kept && how == How::InMemory {
+            return Err(Errno::AGAIN);
+        }
+        if let Some(data) = kept.then(|| own.at_hand(&wanted)).flatten() {
             self.note(who, inode, span, Residency::Hit);
             return Ok(data);
         }
@@ -71,10 +81,11 @@ impl Mirror {
         }
         let found = self.join(who, inode, Want::Data);
         self.note(who, inode, span, found);
-        own.read(&wanted, |offset, len| {
+        let fetch = |offset, len| {
             let _turn = (!ours).then(|| self.live.foreground(offset == 0));
             fill(file, offset, len)
-        })
+        };
+        if kept { own.read(&wanted, fetch) } else { fetch(reading.offset, reading.size) }
     }
 
     /// Does what changes a file's content in a way the cache does not follow.
@@ -99,7 +110,7 @@ impl Mirror {
         let before = version_of(file);
         let result = write();
         match (&result, offset, before, version_of(file)) {
-            (Ok(written), Some(offset), Ok((_, from)), Ok((size, to))) => {
+            (Ok(written), Some(offset), Ok((_, from)), Ok((size, to))) if self.is_watched(inode) => {
                 own.written(inode.nodeid, (from, to), size, offset, &data[..*written]);
             }
             _ => own.changed(inode.nodeid),
@@ -122,6 +133,17 @@ impl Mirror {
     }
 }
 
+/// Times of files are those of a clock that goes by ticks of up to 10 ms (a kernel with HZ=100); finer ones are had since
+/// Linux 6.13, and from some file systems only. Twice that is on the safe side.
+const YOUTH: Duration = Duration::from_millis(20);
+
+/// Would a change from now on show in the times of this version? What lies in the future tells nothing.
+fn is_settled(version: Version, now: SystemTime) -> bool {
+    let Ok(secs) = u64::try_from(version.ctime.secs) else { return true };
+    let changed = SystemTime::UNIX_EPOCH + Duration::new(secs, version.ctime.nanos);
+    now.duration_since(changed).is_ok_and(|age| age > YOUTH)
+}
+
 /// A file's size and version.
 fn version_of(file: &OwnedFd) -> Result<(u64, Version)> {
     let stat = stat_fd(file)?;
@@ -137,4 +159,22 @@ fn fill(file: &OwnedFd, offset: u64, len: usize) -> Result<Vec<u8>> {
         let _ = fadvise(file, offset, Some(len), Advice::DontNeed);
     }
     Ok(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::attr::Time;
+    use super::*;
+
+    #[test]
+    fn a_version_settles() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_000_050);
+        let settled = |secs, millis: u32| {
+            let time = Time { secs, nanos: millis * 1_000_000 };
+            is_settled(Version { size: 1, mtime: Time { secs: 0, nanos: 0 }, ctime: time }, now)
+        };
+        assert!(settled(1000, 29) && settled(999, 900) && settled(-1, 0));
+        assert!(!settled(1000, 30) && !settled(1000, 50), "the next change may come in the same tick");
+        assert!(!settled(1000, 60) && !settled(2000, 0), "the source's clock is ahead");
+    }
 }

@@ -187,13 +187,17 @@ impl Mirror {
         }
     }
 
-    /// How long the kernel may rely on what it is told of `inode`.
-    pub(super) fn fresh(&self, inode: &Inode) -> Freshness {
-        let watched = self.watched.load(Ordering::Acquire)
+    /// Is every change of `inode` in the source told of?
+    pub(super) fn is_watched(&self, inode: &Inode) -> bool {
+        self.watched.load(Ordering::Acquire)
             && inode.key.dev == self.source.root_key().dev
             // Without one no report would be known to concern it.
-            && inode.has_handle();
-        let time = if watched { WATCHED } else { self.timeout };
+            && inode.has_handle()
+    }
+
+    /// How long the kernel may rely on what it is told of `inode`.
+    pub(super) fn fresh(&self, inode: &Inode) -> Freshness {
+        let time = if self.is_watched(inode) { WATCHED } else { self.timeout };
         Freshness { entry: time, attr: time }
     }
 

@@ -9,6 +9,7 @@
 //! nothing leaves the pattern as it was.
 
 use std::fmt;
+use std::num::NonZeroU64;
 
 use super::Block;
 use super::history::{History, Past};
@@ -64,10 +65,19 @@ pub enum Rules {
 /// A block of the period that is judged, with its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
-    /// Backward distance and frequency; `None` for a new one.
-    past: Option<(u64, u32)>,
+    /// Backward distance; `None` for a new one.
+    distance: Option<NonZeroU64>,
+    /// Frequency.
+    count: u32,
     /// Forward distance.
-    forward: u64,
+    forward: u32,
+}
+
+impl Seen {
+    /// Backward distance, frequency and forward distance of a block that is not new.
+    fn old(&self) -> Option<(u64, u64, u64)> {
+        self.distance.map(|distance| (distance.get(), self.count.into(), self.forward.into()))
+    }
 }
 
 /// See the module's head.
@@ -86,11 +96,11 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Knows nothing. `period` is in references; about `room` blocks are remembered.
+    /// Knows nothing. `period` is in references.
     ///
     /// # Panics
     /// When there is no period or no sublist.
-    pub fn new(rules: Rules, period: u32, sublists: u8, room: usize) -> Self {
+    pub fn new(rules: Rules, period: u32, sublists: u8) -> Self {
         assert!(period > 0 && sublists > 0, "a period has references, and is cut into sublists");
         Detector {
             rules,
@@ -98,7 +108,7 @@ impl Detector {
             sublists: sublists.into(),
             references: 0,
             start: 0,
-            history: History::new(room.max(period as usize)),
+            history: History::default(),
             seen: Vec::new(),
             pattern: Pattern::Undecided,
         }
@@ -119,8 +129,9 @@ impl Detector {
         self.references += 1;
         let before = self.history.note(block, now);
         if before.is_none_or(|past| past.last < self.start) {
-            let past = before.map(|past| (self.start - past.last, past.count));
-            self.seen.push(Seen { past, forward: place + 1 });
+            let distance = before.and_then(|past| NonZeroU64::new(self.start - past.last));
+            let count = before.map_or(0, |past| past.count);
+            self.seen.push(Seen { distance, count, forward: place as u32 + 1 });
         }
         if place + 1 < self.period {
             return (before, None);
@@ -148,6 +159,21 @@ impl Detector {
         self.history.get(block).map_or(0, |past| past.count)
     }
 
+    /// The pattern is no longer to be relied on, whatever the last period looked like.
+    pub(super) fn refute(&mut self) {
+        self.pattern = Pattern::Undecided;
+    }
+
+    /// Blocks whose past is remembered. They grow until somebody has them forgotten.
+    pub(super) fn remembered(&self) -> usize {
+        self.history.len()
+    }
+
+    /// Forgets all but about so many blocks, which were used last.
+    pub(super) fn forget(&mut self, keep: usize) {
+        self.history.keep(keep);
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.history.bytes() + self.seen.capacity() * size_of::<Seen>()
     }
@@ -155,7 +181,7 @@ impl Detector {
     fn judge(&self) -> Pattern {
         match self.rules {
             Rules::Strict => strict::judge(&self.seen, self.sublists),
-            Rules::Rank => rank::judge(&self.seen),
+            Rules::Rank => rank::judge(&self.seen, self.period),
         }
     }
 }

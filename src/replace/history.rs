@@ -1,6 +1,6 @@
 //! When each block was last referred to, and how often, also of blocks that have left the cache.
 //!
-//! What must stay true: it is bounded; what it forgets was used longest ago.
+//! What must stay true: it grows until it is told to forget; what it forgets was used longest ago.
 
 use crate::id::IdMap;
 
@@ -34,26 +34,17 @@ impl Packed {
 }
 
 /// See the module's head.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct History {
     past: IdMap<Block, Packed>,
-    room: usize,
 }
 
 impl History {
-    /// Remembers at least `room` blocks, and at most half as many more.
-    pub(super) fn new(room: usize) -> Self {
-        History { past: IdMap::default(), room }
-    }
-
     /// Notes a reference; the past before it comes back.
     pub(super) fn note(&mut self, block: Block, now: u64) -> Option<Past> {
         let before = self.get(block);
         let count = before.map_or(0, |past| past.count) + 1;
         self.past.insert(block, Packed::new(now, count));
-        if self.past.len() > self.room + self.room / 2 {
-            self.forget();
-        }
         before
     }
 
@@ -61,12 +52,22 @@ impl History {
         self.past.get(&block).map(|packed| packed.past())
     }
 
-    /// Keeps those that were used last.
-    fn forget(&mut self) {
+    /// Blocks that are remembered.
+    pub(super) fn len(&self) -> usize {
+        self.past.len()
+    }
+
+    /// Forgets all but the `count` that were used last.
+    pub(super) fn keep(&mut self, count: usize) {
         let mut times: Vec<u64> = self.past.values().map(|packed| packed.past().last).collect();
-        let place = times.len() - self.room.min(times.len());
+        let Some(place) = times.len().checked_sub(count).filter(|&place| place < times.len()) else {
+            return if count == 0 {
+                self.past.clear()
+            };
+        };
         let (_, &mut oldest, _) = times.select_nth_unstable(place);
         self.past.retain(|_, packed| packed.past().last >= oldest);
+        self.past.shrink_to_fit();
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -81,14 +82,19 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let mut history = History::new(10);
+        let mut history = History::default();
         for now in 0..100 {
             assert_eq!(history.note(Block(now), now), None);
-            assert!(history.past.len() <= 15);
-            assert!((now.saturating_sub(9)..=now).all(|block| history.get(Block(block)).is_some()));
         }
+        history.keep(200);
+        assert_eq!(history.len(), 100);
+        history.keep(10);
+        assert_eq!(history.len(), 10);
+        assert!((0..100).all(|block| history.get(Block(block)).is_some() == (block >= 90)));
         assert_eq!(history.note(Block(99), 107), Some(Past { last: 99, count: 1 }));
         assert_eq!(history.get(Block(99)), Some(Past { last: 107, count: 2 }));
+        history.keep(0);
+        assert_eq!(history.len(), 0);
     }
 
     #[test]

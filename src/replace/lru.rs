@@ -1,4 +1,4 @@
-//! The block that was used least recently goes first.
+//! One queue: the block that was used least recently goes first, or (FIFO) the one that came first.
 
 use lru::LruCache;
 
@@ -12,32 +12,42 @@ pub(super) type Queue = LruCache<Block, ()>;
 /// full at most.
 pub(super) const ENTRY: usize = size_of::<[u64; 3]>() + size_of::<[u64; 2]>() * 8 / 7;
 
-pub(super) struct Lru(Queue);
+pub(super) struct Lru {
+    queue: Queue,
+    /// What is used goes to the end of the queue.
+    moves: bool,
+}
 
 impl Lru {
     pub(super) fn new() -> Self {
-        Lru(Queue::unbounded())
+        Lru { queue: Queue::unbounded(), moves: true }
+    }
+
+    pub(super) fn fifo() -> Self {
+        Lru { queue: Queue::unbounded(), moves: false }
     }
 }
 
 impl Replacement for Lru {
     fn insert(&mut self, block: Block, _: ProgramId, _: Arrival) {
-        self.0.put(block, ());
+        self.queue.put(block, ());
     }
 
     fn touch(&mut self, block: Block, _: ProgramId) {
-        self.0.promote(&block);
+        if self.moves {
+            self.queue.promote(&block);
+        }
     }
 
     fn remove(&mut self, block: Block) {
-        self.0.pop(&block);
+        self.queue.pop(&block);
     }
 
     fn evict(&mut self) -> Option<Block> {
-        self.0.pop_lru().map(|(block, ())| block)
+        self.queue.pop_lru().map(|(block, ())| block)
     }
 
     fn bytes(&self) -> usize {
-        self.0.len() * ENTRY
+        self.queue.len() * ENTRY
     }
 }

@@ -7,9 +7,9 @@ use thiserror::Error;
 
 use super::Replacement;
 use super::arc::Arc;
-use super::dear::{Dear, DearParameters};
+use super::dear::Dear;
 use super::detector::Rules;
-use super::fifo::Fifo;
+use super::detectors::DearParameters;
 use super::foresight::Foresight;
 use super::lru::Lru;
 use super::s3fifo::S3Fifo;
@@ -163,14 +163,14 @@ impl Policy {
     /// One for a cache of about `room` blocks, without any in it.
     pub fn build(self, room: usize) -> Box<dyn Replacement> {
         match self {
-            Policy::Default => Box::new(Foresight::new(room)),
+            Policy::Default => Box::new(Foresight::new(DearParameters::default(), room)),
             Policy::Lru => Box::new(Lru::new()),
             Policy::LruSeq(parameters) => Box::new(Dear::new(parameters, true, room)),
             Policy::Dear(parameters) => Box::new(Dear::new(parameters, false, room)),
             Policy::Arc => Box::new(Arc::new()),
             Policy::S3Fifo => Box::new(S3Fifo::new()),
             Policy::Sieve => Box::new(Sieve::new()),
-            Policy::Fifo => Box::new(Fifo::new()),
+            Policy::Fifo => Box::new(Lru::fifo()),
         }
     }
 }

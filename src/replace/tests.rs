@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use super::*;
 use proptest::prelude::*;
 
+mod models;
+
 /// What happens to a cache.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
@@ -301,6 +303,15 @@ fn dear_gives_up_by_the_pattern() {
     assert_eq!(run(&|at| at), (Pattern::Sequential, Block(998), Block(997)));
     let (pattern, first, second) = run(&|at| at % 110);
     assert_eq!((pattern, first, second), (Pattern::Looping, Block(999 % 110), Block(998 % 110)));
+}
+
+#[test]
+fn turns_are_told_in_words() {
+    let turn = |at| Turn { owner: ProgramId(0), from: Pattern::Sequential, to: Pattern::Looping, at };
+    assert_eq!(turn(1500).told_of("cscope"), "cscope: sequential -> looping at reference 1,500");
+    assert!(
+        turn(100).told_of("wc").ends_with(" 100") && turn(1_234_567).told_of("wc").ends_with(" 1,234,567")
+    );
 }
 
 #[test]

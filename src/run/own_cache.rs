@@ -6,8 +6,8 @@ use crate::cache::{CacheFigures, CacheSettings};
 use crate::config::Config;
 use crate::live::{Attachment, Live};
 use crate::mirror::Mirror;
-use crate::replace::Policy;
-use crate::stats::{OwnCacheReport, ProgramPattern};
+use crate::replace::{Policy, Turn};
+use crate::stats::{OwnCacheReport, ProgramPattern, Report};
 use crate::sys::memory;
 
 /// How the own cache is to be made; `None` when the kernel's is used.
@@ -40,27 +40,25 @@ pub(super) fn report(figures: &CacheFigures, live: &Live) -> OwnCacheReport {
         .patterns
         .iter()
         .map(|of| ProgramPattern { name: live.program_name(of.owner), pattern: of.pattern.to_string() });
-    let change = |turn: &crate::replace::Turn| {
-        let name = live.program_name(turn.owner);
-        format!("{name}: {} -> {} at reference {}", turn.from, turn.to, turn.at)
-    };
+    let change = |turn: &Turn| turn.told_of(&live.program_name(turn.owner));
     OwnCacheReport {
         policy: figures.settings.policy.to_string(),
         size_bytes: figures.settings.capacity,
         block_bytes: figures.settings.block_size.into(),
         held_bytes: figures.held,
         bookkeeping_bytes: figures.bookkeeping,
-        hits: figures.hits,
-        misses: figures.misses,
-        waits: figures.waits,
-        evictions: figures.evictions,
-        invalidated: figures.invalidated,
-        late: figures.late,
-        ahead: figures.ahead,
-        ahead_used: figures.ahead_used,
-        ahead_unused: figures.ahead_unused,
-        read_bytes: figures.bytes_read,
+        counts: figures.counts,
         patterns: patterns.collect(),
         changes: figures.turns.iter().map(change).collect(),
+    }
+}
+
+/// Has programs by the patterns of their blocks, where an own cache sees these.
+pub(super) fn label(report: &mut Report) {
+    let Some(own) = &report.standing.own_cache else { return };
+    for program in &mut report.programs {
+        if let Some(known) = own.patterns.iter().find(|known| known.name == program.name) {
+            program.pattern.clone_from(&known.pattern);
+        }
     }
 }

@@ -75,6 +75,7 @@ impl Reporter {
         let flights = self.live.flights(MOST_FLIGHTS);
         let mut report = Report { flights, ..self.counters.report(self.standing(&snapshot)) };
         report.restraint.turned_down = self.turned_down(&snapshot, &report);
+        own_cache::label(&mut report);
         report
     }
 

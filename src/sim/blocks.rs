@@ -1,17 +1,20 @@
 //! Traces of blocks, and how many of their references each replacement policy has to read from the device.
 //!
+//! They come from lines of text, from a recorded mount (`recorded`), or are made for the purpose (`shapes`).
+//!
 //! No time passes here but the count of references: what is compared is the policies alone.
 //!
 //! What must stay true: the same trace, policy and size give the same counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
 use crate::id::ProgramId;
-use crate::replace::{Arrival, Block, Policy, opt_misses};
+use crate::replace::{Arrival, Block, Policy, Turn, opt_misses};
 
 mod compare;
+mod recorded;
 mod shapes;
 
 pub use compare::{Comparison, Limit, compare, periods};
@@ -38,6 +41,8 @@ pub struct BlockTrace {
     pub programs: Vec<String>,
     /// What they refer to.
     pub references: Vec<Reference>,
+    /// Files that went while this went on, in their order: before which reference, and the file's number in blocks.
+    pub gone: Vec<(usize, u32)>,
 }
 
 /// A line is no reference.
@@ -83,22 +88,44 @@ impl BlockTrace {
 
     /// How many references miss in a cache of `room` blocks.
     pub fn misses(&self, policy: Policy, room: usize) -> u64 {
+        self.drive(policy, room, |_| ())
+    }
+
+    /// What a policy finds of the programs on the way: `cscope: sequential -> looping at reference 1,500`.
+    pub fn changes(&self, policy: Policy, room: usize) -> Vec<String> {
+        let mut changes = Vec::new();
+        self.drive(policy, room, |turn| {
+            let name = self.programs.get(turn.owner.index()).map_or("(unknown)", String::as_str);
+            changes.push(turn.told_of(name));
+        });
+        changes
+    }
+
+    fn drive(&self, policy: Policy, room: usize, mut tell: impl FnMut(Turn)) -> u64 {
         let mut replacement = policy.build(room);
-        let mut held = std::collections::HashSet::new();
-        let mut misses = 0;
-        for &Reference { owner, block } in &self.references {
+        let mut held = BTreeSet::new();
+        let (mut misses, mut gone) = (0, self.gone.iter().peekable());
+        for (at, &Reference { owner, block }) in self.references.iter().enumerate() {
+            while let Some(&(_, file)) = gone.next_if(|&&(when, _)| when <= at) {
+                let blocks = held.range(Block::of(file, 0)..=Block::of(file, u32::MAX));
+                for block in blocks.copied().collect::<Vec<_>>() {
+                    held.remove(&block);
+                    replacement.remove(block);
+                }
+            }
             if held.contains(&block) {
                 replacement.touch(block, owner);
-                continue;
+            } else {
+                misses += 1;
+                held.insert(block);
+                replacement.insert(block, owner, Arrival::Demand);
             }
-            misses += 1;
-            held.insert(block);
-            replacement.insert(block, owner, Arrival::Demand);
             if held.len() > room
                 && let Some(victim) = replacement.evict()
             {
                 held.remove(&victim);
             }
+            replacement.turns().into_iter().for_each(&mut tell);
         }
         misses
     }

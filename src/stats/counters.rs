@@ -29,6 +29,8 @@ pub struct Counters {
     /// Told after every request and every access.
     pub stir: Stir,
     programs: Mutex<HashMap<Box<str>, Opens>>,
+    /// How programs refer to their files, where that is known.
+    labels: Mutex<HashMap<Box<str>, &'static str>>,
 }
 
 /// Accesses told to the engine.
@@ -100,6 +102,14 @@ impl Counters {
         self.open_by(program, found);
     }
 
+    /// A program was found to refer to its files in this way.
+    pub fn label(&self, program: &str, pattern: &'static str) {
+        let mut labels = self.labels.lock();
+        if labels.contains_key(program) || labels.len() < MOST_PROGRAMS {
+            labels.insert(program.into(), pattern);
+        }
+    }
+
     fn open_by(&self, program: &str, found: Residency) {
         let mut programs = self.programs.lock();
         let name =
@@ -144,9 +154,11 @@ impl Counters {
 
     /// Most opens first.
     fn programs(&self) -> Vec<Program> {
-        let programs = self.programs.lock();
-        let mut list: Vec<_> =
-            programs.iter().map(|(name, opens)| Program::new(name.to_string(), *opens)).collect();
+        let (programs, labels) = (self.programs.lock(), self.labels.lock());
+        let all = programs.iter();
+        let mut list: Vec<_> = all
+            .map(|(name, opens)| Program::new(name, *opens, labels.get(name).copied().unwrap_or_default()))
+            .collect();
         list.sort_by(|a, b| b.opens.cmp(&a.opens).then_with(|| a.name.cmp(&b.name)));
         list
     }

@@ -202,6 +202,10 @@ pub struct Program {
     pub partial: u64,
     /// Nothing in memory.
     pub miss: u64,
+    /// How it refers to its files, or in an own cache to their blocks: undecided, sequential, looping, clustered or
+    /// probabilistic; empty where nothing is known yet.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub pattern: String,
 }
 
 /// Requests of one kind.
@@ -217,7 +221,15 @@ pub struct RequestTimes {
 }
 
 impl Program {
-    pub(super) fn new(name: String, opens: Opens) -> Self {
-        Program { name, opens: opens.total, hit: opens.hit, partial: opens.partial, miss: opens.miss }
+    pub(super) fn new(name: &str, opens: Opens, pattern: &str) -> Self {
+        let (name, pattern) = (name.into(), pattern.into());
+        Program {
+            name,
+            opens: opens.total,
+            hit: opens.hit,
+            partial: opens.partial,
+            miss: opens.miss,
+            pattern,
+        }
     }
 }

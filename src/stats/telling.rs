@@ -174,7 +174,11 @@ fn programs(f: &mut Formatter<'_>, programs: &[Program]) -> fmt::Result {
     }
     writeln!(f, "\n  {:<16} {:>8} {:>8} {:>8} {:>8}", "program", "opens", "hit", "partial", "miss")?;
     for p in programs.iter().take(MOST_ROWS) {
-        writeln!(f, "  {:<16} {:>8} {:>8} {:>8} {:>8}", p.name, p.opens, p.hit, p.partial, p.miss)?;
+        let line = format!(
+            "  {:<16} {:>8} {:>8} {:>8} {:>8}  {}",
+            p.name, p.opens, p.hit, p.partial, p.miss, p.pattern
+        );
+        writeln!(f, "{}", line.trim_end())?;
     }
     more(f, programs.len())
 }

@@ -69,7 +69,7 @@ fn budget(report: &Report) -> String {
 /// Things that were fetched ahead and used in time, and their bytes; in a cache of our own these are blocks.
 fn used(report: &Report) -> (u64, &'static str, u64) {
     match &report.standing.own_cache {
-        Some(own) => (own.ahead_used, "block", own.ahead_used * own.block_bytes),
+        Some(own) => (own.counts.ahead_used, "block", own.counts.ahead_used * own.block_bytes),
         None => (report.prefetch.files_in_time, "file", report.prefetch.used_bytes),
     }
 }
@@ -77,7 +77,7 @@ fn used(report: &Report) -> (u64, &'static str, u64) {
 /// Bytes that nobody wanted, and all that were fetched ahead.
 fn wasted(report: &Report) -> (u64, u64) {
     match &report.standing.own_cache {
-        Some(own) => (own.ahead_unused * own.block_bytes, own.ahead * own.block_bytes),
+        Some(own) => (own.counts.ahead_unused * own.block_bytes, own.counts.ahead * own.block_bytes),
         None => (report.prefetch.wasted_bytes, report.prefetch.bytes),
     }
 }

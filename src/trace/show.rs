@@ -104,7 +104,7 @@ impl Teller {
     }
 
     /// The program a stream runs, as far as the trace has told.
-    pub(super) fn program_of(&self, stream: StreamId) -> Option<&str> {
+    pub fn program_of(&self, stream: StreamId) -> Option<&str> {
         self.names.program(*self.running.get(&stream)?)
     }
 

@@ -2,6 +2,7 @@
 //! has read them. Needs root, a loop device, and mkfs.ext4.
 
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,6 +39,20 @@ impl Image {
     /// Where it is mounted.
     pub fn point(&self) -> &Path {
         &self.point
+    }
+
+    /// Takes the device's content away, and gives it back when the result is called: until then whatever has to be read
+    /// from it is an error.
+    pub fn break_device(&self) -> impl FnOnce() + use<> {
+        let (file, copy) = (self._dir.path().join("image"), self._dir.path().join("copy"));
+        rustix::fs::sync();
+        fs::copy(&file, &copy).expect("room for a copy");
+        File::options().write(true).open(&file).and_then(|file| file.set_len(0)).expect("it can be cut");
+        move || {
+            let mut from = File::open(copy).expect("it was made");
+            io::copy(&mut from, &mut File::options().write(true).open(&file).expect("it is there"))
+                .expect("it can be written");
+        }
     }
 
     /// Takes it off and mounts nothing instead.

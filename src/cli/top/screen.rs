@@ -175,7 +175,7 @@ impl Screen {
         let rows = self.sorted().into_iter().skip(self.scrolled).map(|it| {
             let counts = [it.opens, it.hit, it.partial, it.miss].map(number);
             let [opens, hit, partial, miss] = counts;
-            Row::new([it.name.clone(), opens, hit, partial, miss])
+            Row::new([it.name.clone(), opens, hit, partial, miss, format!("  {}", it.pattern)])
         });
         let heads = [Column::Opens, Column::Hit, Column::Partial, Column::Miss];
         let head = heads.map(|column| {
@@ -183,10 +183,11 @@ impl Screen {
             let mark = if column == self.sort { "*" } else { "" };
             format!("{:>7}", name + mark)
         });
-        let head = std::iter::once("program".to_owned()).chain(head);
-        let widths = [12, 8, 8, 8, 8].map(Constraint::Length);
+        let head = std::iter::once("program".to_owned()).chain(head).chain(["  pattern".to_owned()]);
+        let widths = [12, 8, 8, 8, 8, 15].map(Constraint::Length);
         let mut widths = widths.to_vec();
         widths[0] = Constraint::Min(10);
+        widths[5] = Constraint::Max(15);
         let head = Row::new(head).style(Style::new().add_modifier(Modifier::REVERSED));
         frame.render_widget(Table::new(rows, widths).header(head).column_spacing(0), area);
     }
@@ -215,6 +216,9 @@ impl Screen {
         let title = format!(" on their way: {}", show_bytes(self.report.prefetch.in_flight_bytes));
         let head = Style::new().add_modifier(Modifier::REVERSED);
         let mut lines = vec![Line::styled(format!("{title:<width$}", width = usize::from(area.width)), head)];
+        // The last changes come first: there is room for some of them at least.
+        let changes = self.report.standing.own_cache.iter().flat_map(|own| own.changes.iter().rev().take(3));
+        lines.extend(changes.map(|change| Line::raw(format!(" {change}"))));
         lines.extend(flights.iter().map(|file| Line::raw(format!(" {file}"))));
         frame.render_widget(Paragraph::new(lines), area);
     }
@@ -235,7 +239,8 @@ mod tests {
         report.opens = Opens { total: opens, hit: opens, ..Opens::default() };
         let program =
             |name: &str, opens, miss| Program { name: name.into(), opens, miss, ..Program::default() };
-        report.programs = vec![program("cc1", 90, 1), program("grep", 10, 9)];
+        let looping = Program { pattern: "looping".into(), ..program("cc1", 90, 1) };
+        report.programs = vec![looping, program("grep", 10, 9)];
         report.flights = vec!["src/next.c".into()];
         report
     }
@@ -251,9 +256,16 @@ mod tests {
         let mut screen = Screen::new(report(0));
         screen.take(report(500), Duration::from_secs(5));
         let text = shown(&screen, 100, 24);
-        for word in
-            ["/mnt/doc mirrors", "On?     yes", "opens/s 100", "cc1", "opens*", "src/next.c", "q quit"]
-        {
+        for word in [
+            "/mnt/doc mirrors",
+            "On?     yes",
+            "opens/s 100",
+            "cc1",
+            "looping",
+            "opens*",
+            "src/next.c",
+            "q quit",
+        ] {
             assert!(text.contains(word), "{word}\n{text}");
         }
     }

@@ -5,22 +5,23 @@
 
 use super::{Pattern, Seen};
 
-/// At most this share of old blocks in a scan.
+/// At most this share of a scan's references is to blocks that were referred to before, in this period or earlier.
 const OLD_IN_A_SCAN: f64 = 0.05;
 /// In a loop forward distances follow backward distances exactly, but for what is interleaved with it.
 const LOOP: f64 = -0.9;
 /// Less correlation than this proves nothing.
 const FAINT: f64 = 0.15;
 
-/// What a period looks like.
-pub(super) fn judge(seen: &[Seen]) -> Pattern {
-    let old: Vec<_> = seen.iter().filter_map(|block| block.past.map(|past| (past, block.forward))).collect();
-    if old.len() as f64 <= OLD_IN_A_SCAN * seen.len() as f64 {
+/// What a period of so many references looks like.
+pub(super) fn judge(seen: &[Seen], references: u64) -> Pattern {
+    let old: Vec<_> = seen.iter().filter_map(Seen::old).collect();
+    let new = (seen.len() - old.len()) as f64;
+    if new >= (1.0 - OLD_IN_A_SCAN) * references as f64 {
         return Pattern::Sequential;
     }
-    let forward = ranks(&old.iter().map(|&(_, forward)| forward).collect::<Vec<_>>());
-    let distance = ranks(&old.iter().map(|&((distance, _), _)| distance).collect::<Vec<_>>());
-    let count = ranks(&old.iter().map(|&((_, count), _)| count.into()).collect::<Vec<_>>());
+    let forward = ranks(&old.iter().map(|old| old.2).collect::<Vec<_>>());
+    let distance = ranks(&old.iter().map(|old| old.0).collect::<Vec<_>>());
+    let count = ranks(&old.iter().map(|old| old.1).collect::<Vec<_>>());
     let (recency, frequency) = (correlation(&distance, &forward), -correlation(&count, &forward));
     if recency < LOOP {
         Pattern::Looping

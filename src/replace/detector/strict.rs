@@ -5,15 +5,15 @@ use super::{Pattern, Seen};
 
 /// What a period looks like.
 pub(super) fn judge(seen: &[Seen], sublists: usize) -> Pattern {
-    let old: Vec<_> = seen.iter().filter_map(|block| block.past.map(|past| (past, block.forward))).collect();
+    let old: Vec<_> = seen.iter().filter_map(Seen::old).collect();
     if seen.len() >= sublists && old.is_empty() {
         return Pattern::Sequential;
     }
     if old.len() < sublists {
         return Pattern::Undecided;
     }
-    let by_distance = means(old.iter().map(|&((distance, _), forward)| (distance, forward)), sublists);
-    let by_frequency = means(old.iter().map(|&((_, count), forward)| (count.into(), forward)), sublists);
+    let by_distance = means(old.iter().map(|&(distance, _, forward)| (distance, forward)), sublists);
+    let by_frequency = means(old.iter().map(|&(_, count, forward)| (count, forward)), sublists);
     if falls(&by_distance) {
         Pattern::Looping
     } else if by_distance.is_sorted_by(|a, b| a < b) {

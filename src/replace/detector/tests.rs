@@ -93,7 +93,7 @@ fn thrown() -> (Vec<u64>, Vec<u64>) {
 }
 
 fn verdicts(rules: Rules, trace: impl IntoIterator<Item = u64>) -> BTreeMap<&'static str, u32> {
-    let mut detector = Detector::new(rules, 500, 5, 100_000);
+    let mut detector = Detector::new(rules, 500, 5);
     let mut verdicts = BTreeMap::new();
     for verdict in trace.into_iter().filter_map(|block| detector.refer(Block(block))) {
         *verdicts.entry(verdict.as_str()).or_default() += 1;
@@ -140,7 +140,7 @@ proptest! {
     #[test]
     fn attributes_are_what_the_trace_says(trace in prop::collection::vec(0..20u64, 1..60)) {
         let period = 10;
-        let mut detector = Detector::new(Rules::Rank, 10, 5, 100);
+        let mut detector = Detector::new(Rules::Rank, 10, 5);
         for (at, &block) in trace.iter().enumerate() {
             if (at + 1) % period != 0 {
                 detector.refer(Block(block));
@@ -155,7 +155,9 @@ proptest! {
                         let count = before.iter().filter(|&&other| other == block).count();
                         ((start - last) as u64, count as u32)
                     });
-                    seen.push(Seen { past, forward: place as u64 + 1 });
+                    let distance = past.and_then(|past| NonZeroU64::new(past.0));
+                    let count = past.map_or(0, |past| past.1);
+                    seen.push(Seen { distance, count, forward: place as u32 + 1 });
                 }
                 prop_assert_eq!(&detector.seen, &seen);
             } else {

@@ -234,6 +234,6 @@ impl BlockRecipe {
             }
         }
         let programs = self.parts.iter().map(|(shape, _)| shape.name.to_owned()).collect();
-        BlockTrace { name: self.words.clone(), programs, references }
+        BlockTrace { name: self.words.clone(), programs, references, gone: Vec::new() }
     }
 }

@@ -65,7 +65,14 @@ fn busy() -> Report {
             released_bytes: 4096,
         },
         invalidations: 2,
-        programs: vec![Program { name: "grep".into(), opens: 10, hit: 6, partial: 1, miss: 2 }],
+        programs: vec![Program {
+            name: "grep".into(),
+            opens: 10,
+            hit: 6,
+            partial: 1,
+            miss: 2,
+            pattern: String::new(),
+        }],
         flights: Vec::new(),
         requests: BTreeMap::from([
             ("lookup".into(), RequestTimes { count: 5, p50: 4.1, p99: 80.0 }),
@@ -138,8 +145,9 @@ Nothing has been fetched ahead yet.
 fn an_own_cache_is_told_of_in_blocks() {
     let mut report = busy();
     report.prefetch = Prefetch { jobs: 9, joined: 1, ..Prefetch::default() };
-    let own =
-        OwnCacheReport { block_bytes: 8192, ahead: 7, ahead_used: 4, ahead_unused: 1, ..Default::default() };
+    report.restraint = Default::default();
+    let mut own = OwnCacheReport { block_bytes: 8192, ..Default::default() };
+    (own.counts.ahead, own.counts.ahead_used, own.counts.ahead_unused) = (7, 4, 1);
     report.standing.own_cache = Some(own);
     let text = report.to_string();
     for golden in [
