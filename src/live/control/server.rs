@@ -5,6 +5,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -62,7 +63,8 @@ pub fn serve<A: Into<Answer>>(
     let handler = move |request| handler(request).into();
     let (listener, inode) = bind(path)?;
     let (waker, wake) = UnixStream::pair()?;
-    let work = move || listen(&listener, &wake, &handler);
+    let reserve = Reserve::new();
+    let work = move || listen(&listener, reserve, &wake, &handler);
     let thread = thread::Builder::new().name("control".into()).spawn(work)?;
     Ok(ControlGuard { path: path.to_owned(), inode, waker: Some(waker), thread: Some(thread) })
 }
@@ -100,8 +102,7 @@ fn inode(path: &Path) -> io::Result<u64> {
     Ok(fs::symlink_metadata(path)?.ino())
 }
 
-fn listen(listener: &UnixListener, wake: &UnixStream, handler: &Handler) {
-    let mut reserve = Reserve::new();
+fn listen(listener: &UnixListener, mut reserve: Reserve, wake: &UnixStream, handler: &Handler) {
     loop {
         match stir(listener, wake, None) {
             Ok(Stir::Word) => {}
@@ -110,9 +111,10 @@ fn listen(listener: &UnixListener, wake: &UnixStream, handler: &Handler) {
             Err(e) => return log::warn!("the control socket is closed: {e}"),
         }
         // A client that has left in the meantime is no concern of ours.
-        let attended = reserve.accept(listener).and_then(|stream| attend(stream, wake, handler));
-        if let Err(e) = attended {
-            log::debug!("a client of the control socket: {e}");
+        match reserve.accept(listener).and_then(|stream| attend(stream, wake, handler)) {
+            Ok(Some(stream)) => reserve.refill(stream),
+            Ok(None) => {}
+            Err(e) => log::debug!("a client of the control socket: {e}"),
         }
     }
 }
@@ -140,6 +142,13 @@ impl Reserve {
         }
         accepted.map(|(stream, _)| stream)
     }
+
+    /// Takes the descriptor of a client who has been answered, if there is none: closed, it would be somebody else's at once.
+    fn refill(&mut self, stream: UnixStream) {
+        if self.0.is_none() && stream.shutdown(Shutdown::Both).is_ok() {
+            self.0 = Some(stream.into());
+        }
+    }
 }
 
 /// Are there no descriptors left for us, or for anybody?
@@ -165,10 +174,11 @@ fn stir(from: &impl std::os::fd::AsFd, wake: &UnixStream, patience: Option<Durat
     }
 }
 
-fn attend(mut stream: UnixStream, wake: &UnixStream, handler: &Handler) -> io::Result<()> {
+/// Gives the connection back, unless it belongs to somebody else now.
+fn attend(mut stream: UnixStream, wake: &UnixStream, handler: &Handler) -> io::Result<Option<UnixStream>> {
     // Whoever connects and says nothing must not hold up our end.
     if !matches!(stir(&stream, wake, Some(PATIENCE))?, Stir::Word) {
-        return Ok(());
+        return Ok(Some(stream));
     }
     let answer = match line::read(&mut stream, LONGEST_REQUEST, PATIENCE) {
         Ok(request) => answer(&request, handler),
@@ -180,10 +190,9 @@ fn attend(mut stream: UnixStream, wake: &UnixStream, handler: &Handler) -> io::R
         Answer::Feed(response, feed) => (response, Some(feed)),
     };
     line::write(&mut stream, serde_json::to_vec(&response)?, PATIENCE)?;
-    if let Some(feed) = feed {
-        feed(stream);
-    }
-    Ok(())
+    let Some(feed) = feed else { return Ok(Some(stream)) };
+    feed(stream);
+    Ok(None)
 }
 
 fn answer(line: &[u8], handler: &Handler) -> Answer {

@@ -33,8 +33,11 @@ fn run(pace: &mut Pace, load: Load, jobs: u64) {
     let (mut now, mut begun) = (0, 0);
     while begun < jobs || !running.is_empty() {
         while running.len() < pace.width() && begun < jobs {
-            let offset =
-                if load.stride == 0 { draws.next() % (SIZE >> 12) << 12 } else { begun * load.stride % SIZE };
+            let offset = if load.stride == 0 {
+                (draws.next() % (SIZE >> 12)) << 12
+            } else {
+                begun * load.stride % SIZE
+            };
             device.arrive(now, begun, Span { offset, len: 4096 });
             running.insert(begun, (now, running.len() + 1));
             begun += 1;

@@ -157,22 +157,18 @@ fn who_asks_when_no_descriptor_is_left_is_answered() {
     setrlimit(Resource::Nofile, Rlimit { current: Some(64), maximum: Some(64) }).unwrap();
     let place = place();
     let _guard = serve(&place.socket, handler).unwrap();
-    let mut streams: Vec<_> = (0..3).map(|_| UnixStream::pair().unwrap()).collect();
-    // One for each of the three connections, made when there are no more: only the listener lacks one.
-    let mut files = Vec::new();
-    while let Ok(file) = fs::File::open("/dev/null") {
-        files.push(file);
-    }
+    let fill = || std::iter::from_fn(|| fs::File::open("/dev/null").ok());
+    let mut files: Vec<_> = fill().collect();
     for _ in 0..3 {
-        drop(streams.pop());
+        // Just one, for this end of the connection.
+        drop(files.pop());
         let mut stream = UnixStream::connect(&place.socket).unwrap();
-        while let Ok(file) = fs::File::open("/dev/null") {
-            files.push(file);
-        }
         stream.write_all(b"{\"command\":\"stats\"}\n").unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let mut said = String::new();
         stream.read_to_string(&mut said).unwrap();
         assert!(said.starts_with("{\"reply\":\"stats\""), "{said}");
+        drop(stream);
+        files.extend(fill());
     }
 }
