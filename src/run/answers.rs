@@ -11,13 +11,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 
 use super::farewell::Farewell;
 use super::recording;
 use super::report::Reporter;
-use super::takeover::{self, Order};
+use super::takeover::Orders;
 use super::tuning::Tuning;
 use crate::codec::text::from_text;
 use crate::live::control::{self, Answer, ControlGuard, Progress, Request, Response};
@@ -34,7 +33,7 @@ pub(super) fn listen(
     reporter: Arc<Reporter>,
     tuning: Arc<Tuning>,
     live: Arc<Live>,
-    orders: Sender<Order>,
+    orders: Orders,
     farewell: Arc<Farewell>,
 ) -> Option<ControlGuard> {
     let answer = move |request| match request {
@@ -67,9 +66,9 @@ fn refusal(why: &dyn std::fmt::Display) -> Answer {
     Response::Error { message: why.to_string() }.into()
 }
 
-fn upgrade(program: &str, orders: &Sender<Order>) -> Answer {
+fn upgrade(program: &str, orders: &Orders) -> Answer {
     match from_text(program).map(|path| PathBuf::from(OsString::from_vec(path))) {
-        Some(program) if program.is_absolute() => takeover::attend(program, orders),
+        Some(program) if program.is_absolute() => orders.attend(program),
         _ => refusal(&"the program is to be named by its absolute path"),
     }
 }

@@ -9,18 +9,23 @@ use parking_lot::Mutex;
 
 use crate::live::control::Last;
 
-/// Those who wait for the end.
+/// Those who wait for the end; once it has come, what it was, for those who came a moment too late.
 #[derive(Debug, Default)]
-pub(super) struct Farewell(Mutex<Vec<UnixStream>>);
+pub(super) struct Farewell(Mutex<(Vec<UnixStream>, Option<Vec<u8>>)>);
 
 impl Farewell {
     /// One more waits, on its own connection.
     pub(super) fn await_end(&self, stream: UnixStream) {
         // A line fits into any socket's buffer.
         if stream.set_nonblocking(true).is_ok() {
-            let mut waiting = self.0.lock();
-            waiting.retain(is_there);
-            waiting.push(stream);
+            let (waiting, last) = &mut *self.0.lock();
+            match last {
+                Some(line) => say(stream, line),
+                None => {
+                    waiting.retain(is_there);
+                    waiting.push(stream);
+                }
+            }
         }
     }
 
@@ -28,11 +33,15 @@ impl Farewell {
     pub(super) fn tell(&self, last: &Last) {
         let mut line = serde_json::to_vec(last).unwrap_or_default();
         line.push(b'\n');
-        for mut stream in self.0.lock().drain(..) {
-            // Who has gone in the meantime does not want to know.
-            let _ = stream.write_all(&line);
-        }
+        let (waiting, last) = &mut *self.0.lock();
+        waiting.drain(..).for_each(|stream| say(stream, &line));
+        *last = Some(line);
     }
+}
+
+fn say(mut stream: UnixStream, line: &[u8]) {
+    // Who has gone in the meantime does not want to know.
+    let _ = stream.write_all(line);
 }
 
 /// They say nothing more; the end of their side is that of their wait.
@@ -52,10 +61,15 @@ mod tests {
             farewell.await_end(UnixStream::pair().unwrap().0);
         }
         farewell.await_end(here);
-        assert_eq!(farewell.0.lock().len(), 1);
+        assert_eq!(farewell.0.lock().0.len(), 1);
         farewell.tell(&Last { unsaved: Some("the disk is full".into()) });
         let mut said = String::new();
         there.read_to_string(&mut said).unwrap();
         assert_eq!(said, "{\"unsaved\":\"the disk is full\"}\n");
+        let (here, mut there) = UnixStream::pair().unwrap();
+        farewell.await_end(here);
+        let mut late = String::new();
+        there.read_to_string(&mut late).unwrap();
+        assert_eq!(late, said);
     }
 }

@@ -29,7 +29,7 @@ use super::mounted::Mounted;
 use super::path::{Allowance, ChosenPath, choose};
 use super::report::Reporter;
 use super::signals::{self, SignalWatch, Wish};
-use super::takeover::{Inheritance, Order};
+use super::takeover::{Inheritance, Order, Orders};
 use super::tuning::Tuning;
 use super::watching::watch_changes;
 use super::{MountError, notice, own_cache, presence, seed};
@@ -333,7 +333,7 @@ impl Started {
             mirror.clone(),
         ));
         let tuning = Arc::new(Tuning::new(&config, live.clone()));
-        let (to_orders, orders) = bounded(1);
+        let (to_orders, orders) = Orders::new();
         let farewell = Arc::new(Farewell::default());
         let control = answers::listen(
             device,

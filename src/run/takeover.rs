@@ -28,7 +28,7 @@ mod wire;
 pub use attendant::serve_if_asked;
 pub(super) use estate::Deed;
 pub use estate::EstateError;
-pub(super) use predecessor::{Holdings, Order, Succession, attend, hand_over, leave};
+pub(super) use predecessor::{Holdings, Order, Orders, Succession, hand_over, leave};
 pub use successor::Heir;
 pub(super) use successor::{Inheritance, Will};
 

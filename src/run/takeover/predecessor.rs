@@ -8,8 +8,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::attendant::become_attendant;
@@ -32,17 +34,47 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(in crate::run) struct Order {
     pub(in crate::run) program: PathBuf,
     client: UnixStream,
+    _turn: Option<Turn>,
 }
 
-/// Takes the wish, if nobody else's is being fulfilled.
-pub(in crate::run) fn attend(program: PathBuf, orders: &crossbeam_channel::Sender<Order>) -> Answer {
-    let orders = orders.clone();
-    let feed = move |client: UnixStream| {
-        if let Err(refused) = orders.try_send(Order { program, client }) {
-            refused.into_inner().tell(&Response::Error { message: "an upgrade is under way already".into() });
-        }
-    };
-    Answer::Feed(Response::Upgrading, Box::new(feed))
+/// Where such wishes are taken, one at a time.
+pub(in crate::run) struct Orders {
+    to: Sender<Order>,
+    taken: Arc<AtomicBool>,
+}
+
+/// While it lives, no other wish is taken.
+#[derive(Debug)]
+struct Turn(Arc<AtomicBool>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl Orders {
+    /// And who fulfils them.
+    pub(in crate::run) fn new() -> (Self, Receiver<Order>) {
+        let (to, orders) = bounded(1);
+        (Orders { to, taken: Arc::default() }, orders)
+    }
+
+    /// Takes a wish, if nobody else's is being fulfilled.
+    pub(in crate::run) fn attend(&self, program: PathBuf) -> Answer {
+        let (to, taken) = (self.to.clone(), self.taken.clone());
+        let feed = move |client: UnixStream| {
+            let turn = (!taken.swap(true, Ordering::AcqRel)).then(|| Turn(taken));
+            let free = turn.is_some();
+            let order = Order { program, client, _turn: turn };
+            let refused =
+                if free { to.try_send(order).err().map(TrySendError::into_inner) } else { Some(order) };
+            if let Some(order) = refused {
+                order.tell(&Response::Error { message: "an upgrade is under way already".into() });
+            }
+        };
+        Answer::Feed(Response::Upgrading, Box::new(feed))
+    }
 }
 
 impl Order {
