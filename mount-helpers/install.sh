@@ -5,6 +5,14 @@
 # mount(8) looks for helpers in /sbin alone, so they go there (MOUNTDIR) whatever PREFIX is. Somebody who may not write
 # there, and stages nothing, gets what a user needs: program, manual and completions.
 set -eu
+case "${1-install}" in
+install | uninstall) ;;
+*)
+    echo "usage: [PREFIX=/usr/local] [DESTDIR=] [MOUNTDIR=/sbin] [SYSCONFDIR=/etc] install.sh [install | uninstall]" >&2
+    [ "$1" = --help ] || exit 2
+    exit 0
+    ;;
+esac
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 PREFIX=${PREFIX:-/usr/local}
 DESTDIR=${DESTDIR:-}
@@ -14,7 +22,7 @@ PROGRAM=${PROGRAM:-$here/../target/release/augurfs}
 root=$DESTDIR$PREFIX
 
 system=yes
-if [ -z "$DESTDIR" ] && [ ! -w "$MOUNTDIR" ]; then
+if [ -z "$DESTDIR" ] && ! { mkdir -p "$MOUNTDIR" && [ -w "$MOUNTDIR" ]; } 2>/dev/null; then
     system=no
 fi
 
@@ -25,6 +33,9 @@ if [ "${1:-}" = uninstall ]; then
         "$root/share/fish/vendor_completions.d/augurfs.fish" "$root/lib/systemd/system/augurfs@.service"
     rm -rf "$root/share/doc/augurfs"
     [ $system = no ] || rm -f "$DESTDIR$MOUNTDIR/mount.augurfs" "$DESTDIR$MOUNTDIR/mount.fuse.augurfs"
+    if [ -e "$DESTDIR$SYSCONFDIR/augurfs.conf" ]; then
+        echo "install.sh: $DESTDIR$SYSCONFDIR/augurfs.conf stays, as what was learned does"
+    fi
     exit 0
 fi
 
@@ -51,7 +62,12 @@ if [ $system = no ]; then
     echo "install.sh: $MOUNTDIR cannot be written: without the helpers for mount(8), systemd and fstab" >&2
     exit 0
 fi
-put 755 "$here/mount.augurfs" "$DESTDIR$MOUNTDIR/mount.augurfs"
+# Who calls these knows nothing of PREFIX.
+placed() {
+    put "$1" "$2" "$3"
+    sed -i -e "s|^PATH=\"|&$PREFIX/bin:|" -e "s|^\(Exec[A-Za-z]*=-*\)augurfs |\1$PREFIX/bin/augurfs |" "$3"
+}
+placed 755 "$here/mount.augurfs" "$DESTDIR$MOUNTDIR/mount.augurfs"
 ln -sf mount.augurfs "$DESTDIR$MOUNTDIR/mount.fuse.augurfs"
-put 644 "$here/systemd/augurfs@.service" "$root/lib/systemd/system/augurfs@.service"
+placed 644 "$here/systemd/augurfs@.service" "$root/lib/systemd/system/augurfs@.service"
 [ -e "$DESTDIR$SYSCONFDIR/augurfs.conf" ] || put 644 "$here/augurfs.conf" "$DESTDIR$SYSCONFDIR/augurfs.conf"

@@ -161,9 +161,17 @@ impl Shelved {
     /// Writes it back to where it belongs, for who holds the `lock`.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, or what has its name is no model.
     pub fn write(&self) -> Result<(), ShelfError> {
-        let error = |error| ShelfError::Io { path: self.path.clone(), error };
+        let path = || self.path.clone();
+        let error = |error| ShelfError::Io { path: path(), error };
+        match std::fs::read(&self.path) {
+            Ok(there) if !there.is_empty() && matches!(model::decode(&there), Err(ModelError::Foreign)) => {
+                return Err(ShelfError::Model { path: path(), error: ModelError::Foreign });
+            }
+            // What cannot be read may be replaced all the same: that is the directory's to say.
+            _ => {}
+        }
         model::store(&self.path, &self.encode()).map_err(error)
     }
 

@@ -18,7 +18,7 @@ use super::readers::READERS;
 use super::serve::Desk;
 use super::{Session, desk, threads};
 use crate::codec::Reader;
-use crate::config::{Config, DataPath};
+use crate::config::DataPath;
 use crate::mirror::Mirror;
 use crate::stats::Counters;
 use crate::sys::descriptor;
@@ -49,7 +49,6 @@ impl Session {
     /// on something else.
     pub fn adopt(
         mirror: Arc<Mirror>,
-        config: &Config,
         path: DataPath,
         counters: Arc<Counters>,
         device: &OwnedFd,
@@ -58,12 +57,9 @@ impl Session {
         let agreement = Agreement::read(words).map_err(invalid)?;
         let desk = desk(mirror, path, counters)?;
         let (_ours, theirs) = prologue(&agreement)?;
-        let acl = if rustix::process::geteuid().is_root() || config.allow_other {
-            SessionACL::All
-        } else {
-            SessionACL::Owner
-        };
-        let session = fuser::Session::from_fd(Adapter { desk: desk.clone() }, theirs, acl, threads())?;
+        // The kernel keeps to whom the mount was made for.
+        let adapter = Adapter { desk: desk.clone() };
+        let session = fuser::Session::from_fd(adapter, theirs, SessionACL::All, threads())?;
         if desk.agreed.get().is_none_or(|ours| ours.asked != agreement.asked) {
             let why = "the two versions agree with the kernel on different things";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
@@ -132,7 +128,9 @@ impl Handover {
         if !quiet {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "a request waits for the source"));
         }
-        let waiting = desk.waiting.suspend();
+        let Some(waiting) = desk.waiting.suspend(deadline) else {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "a lock waits for the source"));
+        };
         if waiting > 0 && !desk.agreed.get().is_some_and(Agreement::resends) {
             let why = "somebody waits for a lock, and this kernel cannot repeat the request (Linux 6.9 can)";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
@@ -169,6 +167,8 @@ fn knock(desk: Weak<Desk>, mountpoint: PathBuf) -> io::Result<()> {
         while desk.upgrade().is_some_and(|desk| desk.gate.is_closed() && !desk.gate.holds(READERS)) {
             // What it answers is nobody's concern.
             let _ = rustix::fs::statfs(&mountpoint);
+            // If something lies over the mount nobody is asked.
+            std::thread::sleep(GLANCE);
         }
     };
     std::thread::Builder::new().name("knock".into()).spawn(work).map(drop)

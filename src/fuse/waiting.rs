@@ -6,7 +6,7 @@
 //! What must stay true: no thread that reads requests waits for a lock; each waiter is answered exactly once; whoever came
 //! first is tried first.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -57,8 +57,10 @@ pub(crate) struct Waiting {
 /// How the queue stands.
 #[derive(Debug, Default)]
 struct Queue {
-    /// Is nobody to be tried? Held while somebody is.
-    suspended: Mutex<bool>,
+    /// Is nobody to be tried?
+    suspended: AtomicBool,
+    /// Held while somebody is, which takes as long as the source takes to answer.
+    trial: Mutex<()>,
     /// Those who wait.
     length: AtomicUsize,
 }
@@ -80,15 +82,17 @@ impl Waiting {
         }
     }
 
-    /// From when this returns, nobody who waits is answered; how many that are.
-    pub(crate) fn suspend(&self) -> usize {
-        *self.queue.suspended.lock() = true;
-        self.queue.length.load(Ordering::SeqCst)
+    /// From when this returns, nobody who waits is answered; how many that are. `None` when somebody is still being tried at
+    /// `deadline`. Either way `resume` is due.
+    pub(crate) fn suspend(&self, deadline: Instant) -> Option<usize> {
+        self.queue.suspended.store(true, Ordering::SeqCst);
+        let _over = self.queue.trial.try_lock_until(deadline)?;
+        Some(self.queue.length.load(Ordering::SeqCst))
     }
 
     /// They are tried again.
     pub(crate) fn resume(&self) {
-        *self.queue.suspended.lock() = false;
+        self.queue.suspended.store(false, Ordering::SeqCst);
         self.wake();
     }
 }
@@ -109,8 +113,8 @@ fn run(from: &Receiver<Option<Waiter>>, queue: &Queue) {
             waiters.extend(from.recv_timeout(pause).into_iter().chain(from.try_iter()).flatten());
             let start = Instant::now();
             {
-                let suspended = queue.suspended.lock();
-                if !*suspended {
+                let _trial = queue.trial.lock();
+                if !queue.suspended.load(Ordering::SeqCst) {
                     let before = waiters.len();
                     waiters = waiters.into_iter().filter_map(tried).collect();
                     queue.length.fetch_sub(before - waiters.len(), Ordering::SeqCst);

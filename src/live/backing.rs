@@ -122,11 +122,11 @@ impl DirBacking {
         if found.kind() != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
-        let mut released = lower::drop_all(&found.open()?, found.size());
-        if let Some(mount) = self.berth.borrow() {
-            released += lower::drop_all(&mounted::open(&mount, &path)?, found.size());
-        }
-        Ok(released)
+        let Some(mount) = self.berth.borrow() else {
+            return Ok(lower::drop_all(&found.open()?, found.size()));
+        };
+        // What the source holds of it then was there before, for others.
+        Ok(lower::drop_all(&mounted::open(&mount, &path)?, found.size()))
     }
 
     pub(crate) fn new(
@@ -231,8 +231,15 @@ impl DirBacking {
 
 /// Our reading is not the use that it is for: a page that is used once more shall look used once.
 fn unmark(file: &OwnedFd, span: Span) {
-    if let Err(error) = cold::unmark(file, span.offset, span.len) {
-        log::debug!("pages look used more than they were: {error}");
+    let end = span.offset + span.len;
+    for offset in (span.offset..end).step_by(lower::STEP as usize) {
+        let step = Span { offset, len: lower::STEP.min(end - offset) };
+        // What has gone again would be read again.
+        if lower::is_cached(file, step)
+            && let Err(error) = cold::unmark(file, step.offset, step.len)
+        {
+            return log::debug!("pages look used more than they were: {error}");
+        }
     }
 }
 

@@ -166,7 +166,7 @@ impl Crew {
         let mut scratch = Scratch::default();
         while let Some(begun) = self.board.take() {
             let bytes = self.perform(begun, &mut scratch);
-            self.rate.pay(bytes);
+            self.pay(bytes);
         }
         self.desk.processes.dismiss(id);
     }
@@ -206,6 +206,11 @@ impl Crew {
     pub(super) fn waited(self: &Arc<Self>, beginning: bool, took: Duration) {
         self.desk.counters.restraint.waited(beginning, took);
         self.weigh(beginning, took);
+    }
+
+    /// So many bytes were brought: waits until the rate allows more.
+    pub(super) fn pay(&self, bytes: u64) {
+        self.rate.pay(bytes);
     }
 
     /// Does a job; one that panics has failed.

@@ -121,7 +121,10 @@ impl Live {
                 let Some(&file) = errand.files.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
                 let job = Job { id: NO_JOB, file, target: Target::Data, bytes: u64::MAX, parts: Parts::NONE };
                 let brought = match self.crew.attempt(&job, &mut scratch) {
-                    Outcome::Warmed { bytes, .. } => Brought::Bytes(bytes),
+                    Outcome::Warmed { bytes, .. } => {
+                        self.crew.pay(bytes);
+                        Brought::Bytes(bytes)
+                    }
                     Outcome::Resident { .. } => Brought::Resident,
                     Outcome::Withdrawn | Outcome::Failed => Brought::Failed,
                 };

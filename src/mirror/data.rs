@@ -140,6 +140,10 @@ impl Mirror {
         // What workers read nobody has read yet; a trace is left when somebody does.
         let purpose = if own || quiet || self.quiet { Purpose::Peek } else { Purpose::Read };
         if let Some(cache) = &self.own {
+            // Its version has to be asked for.
+            if how == How::InMemory && !self.source.answers_from_memory(inode.key.dev) {
+                return Err(Errno::AGAIN);
+            }
             let file = self.file(&inode, handle, purpose, how)?;
             if self.source.is_made_up(&file, inode.key.dev) {
                 return if how == How::InMemory { Err(Errno::AGAIN) } else { read_all(&file, offset, size) };

@@ -341,8 +341,11 @@ impl Descriptors {
     /// would close. Does not block: a source that hangs must not keep whoever calls this.
     pub(super) fn sweep(&self, source: &Source, watched: bool) -> bool {
         if !watched {
-            let mut recent = self.recent.lock();
-            close_elsewhere(std::iter::from_fn(|| recent.pop_lru()).collect());
+            let recent: Vec<_> = {
+                let mut recent = self.recent.lock();
+                std::iter::from_fn(|| recent.pop_lru()).collect()
+            };
+            close_elsewhere(recent);
         }
         let devices = source.sweep(LINGER);
         let foreign = self.sweep_foreign();
@@ -354,8 +357,10 @@ impl Descriptors {
             }
             closed.extend(files.pop_lru());
         }
+        let none = files.is_empty();
+        drop(files);
         close_elsewhere(closed);
-        files.is_empty() && devices && foreign
+        none && devices && foreign
     }
 }
 

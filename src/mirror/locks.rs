@@ -139,12 +139,6 @@ impl Mirror {
         Ok(held.map(|held| Held { pid: held.pid.or_else(|| self.locks.other(nodeid, owner)), ..held }))
     }
 
-    /// Has anybody in the mount locks on the file, other than this owner?
-    pub fn locked_by_others(&self, wanted: &Locking) -> bool {
-        let owners = self.locks.owners.lock();
-        owners.get(&wanted.nodeid).is_some_and(|here| here.iter().any(|known| known.number != wanted.owner))
-    }
-
     /// An owner closed a descriptor of the file: its record locks are over. Were there any?
     pub fn end_locks(&self, nodeid: u64, owner: u64) -> bool {
         let ends = |known: &Owner| known.number == owner && known.style == Style::Record;

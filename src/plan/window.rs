@@ -117,7 +117,8 @@ impl Planner {
         match wanted.facts {
             None => (wanted.limit.min(WHOLE_MAX), Parts::NONE),
             Some(facts) if facts.size > wanted.limit => (wanted.limit, self.facts.parts(wanted.file)),
-            Some(facts) if facts.size <= WHOLE_MAX => (u64::MAX, Parts::NONE),
+            // It may have grown since.
+            Some(facts) if facts.size <= WHOLE_MAX => (WHOLE_MAX, Parts::NONE),
             Some(_) => (wanted.reserve, self.facts.parts(wanted.file)),
         }
     }

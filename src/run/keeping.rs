@@ -40,22 +40,48 @@ impl Keeping {
     /// Makes sure that nobody else saves the model. Without that what is learned stays in memory.
     pub(super) fn of(model: Option<&Path>) -> Self {
         let Some(model) = model else { return Keeping::default() };
-        let unkept = match ModelLock::take(model, SUCCESSION) {
-            Ok(Some(lock)) => return Keeping { model: Some(model.into()), unkept: None, lock: Some(lock) },
-            Ok(None) => format!(
-                "another mount uses the model {}: what this one learns is not kept; give it another with -o model=PATH",
-                model.display()
-            ),
-            Err(error) => format!("the model {} is not used: it cannot be locked: {error}", model.display()),
+        let unkept = if is_of_the_system(model) {
+            format!("what is learned is not kept: {} is a place for programs and settings", model.display())
+        } else {
+            match ModelLock::take(model, SUCCESSION) {
+                Ok(Some(lock)) => {
+                    return Keeping { model: Some(model.into()), unkept: None, lock: Some(lock) };
+                }
+                Ok(None) => format!(
+                    "another mount uses the model {}: what this one learns is not kept; give it another with -o model=PATH",
+                    model.display()
+                ),
+                Err(error) => {
+                    format!("the model {} is not used: it cannot be locked: {error}", model.display())
+                }
+            }
         };
         log::warn!("{unkept}");
         Keeping { unkept: Some(unkept), ..Keeping::default() }
     }
 }
 
+/// Others rely on what lies there: a file that is no model would be set aside, and be missing.
+fn is_of_the_system(model: &Path) -> bool {
+    const PLACES: [&str; 9] = ["/etc", "/usr", "/boot", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc"];
+    let parent = model.parent().and_then(|parent| parent.canonicalize().ok());
+    let is_below = |place: &&str| parent.as_ref().is_some_and(|parent| parent.starts_with(place));
+    PLACES.iter().any(is_below)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_others_rely_on_is_left_alone() {
+        for place in ["/etc/passwd", "/usr/../etc/passwd", "/bin/sh"] {
+            let keeping = Keeping::of(Some(Path::new(place)));
+            assert!(keeping.model.is_none() && keeping.lock.is_none(), "{place}");
+            assert!(keeping.unkept.is_some_and(|why| why.contains(place)));
+        }
+        assert!(!is_of_the_system(Path::new("/var/lib/augurfs/x.model")));
+    }
 
     #[test]
     fn each_predictor_has_a_model_of_its_own() {

@@ -75,6 +75,8 @@ impl Reporter {
         let flights = self.live.flights(MOST_FLIGHTS);
         let mut report = Report { flights, ..self.counters.report(self.standing(&snapshot)) };
         report.restraint.turned_down = self.turned_down(&snapshot, &report);
+        let fast = self.live.figures().ways == Ways::Fast;
+        report.restraint.savings = report.restraint.savings.on_a_source(fast);
         own_cache::label(&mut report);
         report
     }

@@ -48,6 +48,9 @@ use tending::SWEEP;
 /// Everything that waits for others at the end has this long together. Service managers kill after ten seconds and more.
 const TEARDOWN: Duration = Duration::from_secs(8);
 
+/// A model of the largest size is saved within this time, unless the disk hangs.
+const SAVING: Duration = Duration::from_secs(4);
+
 /// A worker that is still in the mount after this time waits for a source that hangs.
 const HOLD: Duration = Duration::from_secs(2);
 
@@ -218,7 +221,7 @@ impl Service {
         let deadline = Instant::now() + TEARDOWN;
         // What was opened last is learned too.
         self.live.stop_watching();
-        self.farewell.tell(&Last { unsaved: save(&self.live) });
+        self.farewell.tell(&Last { unsaved: save_by(&self.live, deadline.min(Instant::now() + SAVING)) });
         self.let_go(deadline.min(Instant::now() + HOLD));
         // Only what is ours: somebody may have unmounted it and mounted something else there.
         if self.mounted.is_there() {
@@ -300,6 +303,8 @@ impl Started {
         let passthrough = session.passthrough();
         // Before the first answer: what is told from now on is watched.
         let (changes, watch) = watch_changes(&config, &mirror, &source);
+        let (to_gone, gone) = bounded(1);
+        presence::watch(device, to_gone).map_err(MountError::Session)?;
         if let Some(inheritance) = &inheritance {
             inheritance.take().map_err(MountError::Session)?;
             mounted.ours();
@@ -311,11 +316,6 @@ impl Started {
             handover.ask_again();
         }
         let (session, ended) = answer(session).map_err(MountError::Session)?;
-        if let Some(inheritance) = &inheritance {
-            inheritance.serves();
-        }
-        let (to_gone, gone) = bounded(1);
-        presence::watch(device, to_gone).map_err(MountError::Session)?;
         if chosen.path == DataPath::Resident {
             attach(&config, &mirror, &live);
         } else if config.own_cache {
@@ -343,6 +343,9 @@ impl Started {
             to_orders,
             farewell.clone(),
         );
+        if let Some(inheritance) = &inheritance {
+            inheritance.serves();
+        }
         Ok(Service {
             config,
             mounted,
@@ -398,6 +401,19 @@ fn attach(config: &Config, mirror: &Arc<Mirror>, live: &Arc<Live>) {
     if let Err(error) = live.watch_opens(&config.mountpoint) {
         log::warn!("opens cannot be watched; reads stand in for them: {error}");
     }
+}
+
+/// As `save`, in a thread of its own: neither the disk, nor a model that is still being loaded, holds up the end.
+fn save_by(live: &Arc<Live>, deadline: Instant) -> Option<String> {
+    let ((tell, told), live) = (bounded(1), live.clone());
+    let work = move || {
+        // Nobody waits any more if it took too long.
+        let _ = tell.send(save(&live));
+    };
+    if let Err(error) = std::thread::Builder::new().name("save".into()).spawn(work) {
+        return Some(format!("no thread can be had for it: {error}"));
+    }
+    told.recv_deadline(deadline).unwrap_or_else(|_| Some("it took too long".into()))
 }
 
 /// Saves what was learned. Why it could not be, otherwise.

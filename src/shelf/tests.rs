@@ -153,6 +153,16 @@ fn a_model_in_use_is_not_written() {
 }
 
 #[test]
+fn what_is_no_model_is_not_overwritten() {
+    let (_dir, path) = place();
+    let shelved = learned(&path, "match", &vec![job("/bin/tar", 0..5)]);
+    std::fs::write(&path, "settings = of somebody\n").unwrap();
+    let error = shelved.store().unwrap_err().to_string();
+    assert!(error.ends_with("not a model file: at byte 0: expected the mark of one"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "settings = of somebody\n");
+}
+
+#[test]
 fn damage_is_told_with_its_place() {
     let (_dir, path) = place();
     learned(&path, "match", &vec![job("/bin/tar", 0..5)]).store().unwrap();

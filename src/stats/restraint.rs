@@ -6,7 +6,8 @@
 //! foreseen, those of first runs. Waiting for a fetch under way is in neither; files that came late count as nothing saved.
 //!
 //! On the path `resident` opens are no requests, but names and reads that find nothing are, so nothing is missed there. On
-//! `passthrough` reads do not reach us: no file is seen to cost anything, and nothing is claimed.
+//! `passthrough` reads do not reach us: no file is seen to cost anything, and nothing is claimed. Nor is it on a source so fast that
+//! what somebody waited says more of the machine's load than of the source.
 
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ use super::{Choice, Count};
 
 /// Files that must have been waited for before anything is said of what one costs.
 const ENOUGH: u64 = 8;
+
+/// A request counts for no more: one that waited longer was held up by something else.
+const MOST: Duration = Duration::from_millis(100);
 
 /// Why a job was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +76,7 @@ pub struct RestraintCounts {
 impl RestraintCounts {
     /// Somebody waited for the source: for the beginning of a file's data, or for anything else.
     pub fn waited(&self, beginning: bool, took: Duration) {
-        self.waited_us.add(took.as_micros() as u64);
+        self.waited_us.add(took.min(MOST).as_micros() as u64);
         if beginning {
             self.unhelped_files.one();
         }
@@ -88,13 +92,11 @@ impl RestraintCounts {
             held_back_files: self.held_back.get(),
             runs: self.runs.get(),
             saved_us: 0,
+            fast: false,
         };
         Restraint {
             turned_down: Choice::default(),
-            savings: Savings {
-                saved_us: savings.saved().map_or(0, |saved| saved.as_micros() as u64),
-                ..savings
-            },
+            savings: savings.on_a_source(false),
             dropped: Drops {
                 vanished,
                 forbidden,
@@ -132,6 +134,8 @@ pub struct Restraint {
 pub struct Savings {
     /// Waiting saved, in microseconds; 0 while nothing can be said.
     pub saved_us: u64,
+    /// The source is too fast for anything to be said.
+    pub fast: bool,
     /// Runs in which something fetched ahead was in time.
     pub runs: u64,
     /// Files fetched ahead in time.
@@ -159,6 +163,12 @@ pub struct Drops {
 }
 
 impl Savings {
+    /// The same, on a source of which is known whether it is fast.
+    pub fn on_a_source(self, fast: bool) -> Savings {
+        let savings = Savings { fast, ..self };
+        Savings { saved_us: savings.saved().map_or(0, |saved| saved.as_micros() as u64), ..savings }
+    }
+
     /// In words; `None` while nothing can be said.
     pub fn told(&self) -> Option<String> {
         let (saved, each) = (self.saved()?, self.cost_of_a_file()?);
@@ -174,7 +184,7 @@ impl Savings {
 
     /// What was saved; `None` while nothing can be said.
     pub fn saved(&self) -> Option<Duration> {
-        let each = self.cost_of_a_file()?.as_micros() as u64;
+        let each = self.cost_of_a_file().filter(|_| !self.fast)?.as_micros() as u64;
         Some(Duration::from_micros(self.helped_files.saturating_mul(each)))
     }
 }
@@ -206,6 +216,15 @@ mod tests {
         assert_eq!((savings.saved_us, savings.unhelped_files), (400_000, ENOUGH));
         assert_eq!(counts.totals(0, 0).savings.saved_us, 0);
         assert_eq!(savings.told().as_deref(), Some("about 400.0 ms of waiting in 0 runs, 4.0 ms a file"));
+        assert_eq!((savings.on_a_source(true).saved_us, savings.on_a_source(true).told()), (0, None));
+        counts.waited(false, Duration::from_secs(3));
+        assert_eq!(
+            counts.totals(0, 0).savings.waited_us,
+            ENOUGH * 4_000 + 100_000,
+            "one that was held up by something else"
+        );
+        let counts = RestraintCounts::default();
+        (0..ENOUGH).for_each(|_| counts.waited(true, Duration::from_millis(4)));
         counts.runs.one();
         let told = counts.totals(0, 3550).savings.told();
         assert_eq!(told.as_deref(), Some("about 14.2 s of waiting in 1 run, 4.0 ms a file"));

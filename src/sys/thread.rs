@@ -26,6 +26,9 @@ pub fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
+/// An id that is none.
+const NOBODY: u32 = u32::MAX;
+
 /// The calling thread acts on files as another user until this is dropped.
 ///
 /// Leaving uid 0 takes the file capabilities out of the effective set with it, so that the source
@@ -41,7 +44,7 @@ impl Impersonation {
     /// Takes on `uid`, `gid` and the supplementary `groups`.
     ///
     /// # Errors
-    /// What setgroups gives; nothing has changed then.
+    /// What setgroups gives, `EPERM` when the ids could not be had; nothing has changed then.
     pub fn begin(uid: u32, gid: u32, groups: &[u32]) -> io::Result<Self> {
         let before = rustix::process::getgroups()?;
         let wanted: Vec<Gid> = groups.iter().map(|&g| Gid::from_raw(g)).collect();
@@ -49,9 +52,14 @@ impl Impersonation {
         if changed {
             rustix::thread::set_thread_groups(&wanted)?;
         }
-        let gid = set_fs_gid(gid);
-        let uid = set_fs_uid(uid);
-        Ok(Impersonation { gid, uid, groups: changed.then_some(before) })
+        let was_gid = set_fs_gid(gid);
+        let was = (set_fs_uid(uid), was_gid);
+        let begun = Impersonation { gid: was.1, uid: was.0, groups: changed.then_some(before) };
+        // The calls do not say whether they succeeded; that an impossible id is refused tells which one is set.
+        if (set_fs_uid(NOBODY), set_fs_gid(NOBODY)) != (uid, gid) {
+            return Err(io::Error::from_raw_os_error(libc::EPERM));
+        }
+        Ok(begun)
     }
 }
 

@@ -27,6 +27,8 @@ const HORIZON: u64 = 4096;
 const SPOTS_MAX: usize = 8192;
 /// Directories that were looked into without having been listed, remembered to see whether it goes on.
 const OUTSIDE_MAX: usize = 8;
+/// Directories that wait to be read: more would be for places that were left long ago.
+const WANTED_MAX: usize = 64;
 /// Levels at most: PATH_MAX has room for no more.
 const LEVELS_MAX: usize = 2048;
 
@@ -199,7 +201,8 @@ impl Stroll {
         }
         self.peeks |= times >= STEPS;
         let enough = if siblings.is_fixed() || self.order().is_some() { 1 } else { STEPS };
-        if times >= enough && !self.given.contains_key(&dir) && !self.wanted.contains(&dir) {
+        let room = self.wanted.len() < WANTED_MAX;
+        if times >= enough && room && !self.given.contains_key(&dir) && !self.wanted.contains(&dir) {
             self.loose = true;
             self.wanted.push_back(dir);
         }
@@ -368,6 +371,10 @@ impl Stroll {
         let around = window(directory.rank(Order::Inode, child.index), width, directory.len());
         let (next, end) = (around.start, around.end);
         self.loose = true;
+        if self.fronts.len() >= LEVELS_MAX {
+            // Nobody has asked for what lies ahead for a long time.
+            self.fronts.clear();
+        }
         self.fronts.push(Front { dir: child.dir, order: Order::Inode, next, end, alone: true });
     }
 

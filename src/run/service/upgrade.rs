@@ -53,7 +53,7 @@ impl Service {
         let made = make(&config, predictor, policy, &source, (None, unkept))?;
         let mut agreement = Reader::new(&will.agreement);
         let (mirror, counters) = (made.mirror.clone(), made.counters.clone());
-        let session = Session::adopt(mirror, &config, chosen.path, counters, &will.device, &mut agreement)
+        let session = Session::adopt(mirror, chosen.path, counters, &will.device, &mut agreement)
             .map_err(MountError::Session)?;
         let mounted = Mounted::lent(config.mountpoint.clone(), will.number);
         let inheritance = will.execute(&made.mirror, &session).map_err(MountError::Session)?;
