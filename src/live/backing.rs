@@ -15,6 +15,7 @@ mod siblings;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -54,6 +55,8 @@ pub(crate) struct Scratch {
     pub(crate) fetching: Duration,
     /// What directories contained that were read for the last job.
     pub(crate) listed: Vec<Listing>,
+    /// Set when nobody wants the rest of the job any more.
+    pub(crate) called_off: Arc<AtomicBool>,
     /// Whom the next job is for; `None` is somebody with our own rights.
     pub(crate) user: Option<Arc<Credentials>>,
     /// Why the last job failed, if it did.
@@ -210,23 +213,43 @@ impl DirBacking {
                 let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Random);
             }
         }
-        let start = Instant::now();
-        let brought = lower::bring(&file, &spans, &mut scratch.buffer)?;
-        scratch.fetching = start.elapsed();
-        landed(Want::Data);
-        let Some(above) = above else {
-            spans.iter().for_each(|&span| unmark(&file, span));
-            return Ok(outcome(brought.bytes, facts));
-        };
-        let read =
-            spans.iter().try_for_each(|&span| lower::read(&above, span, &mut scratch.buffer).map(drop));
-        // Also when reading through the mount failed: what nobody asked for must not stay twice.
-        brought.drop_from(&file);
-        read?;
-        spans.iter().for_each(|&span| unmark(&above, span));
-        mounted::refresh(&above)?;
-        Ok(outcome(brought.bytes, facts))
+        let (mut bytes, portions) = (0, lower::portions(&spans));
+        scratch.fetching = Duration::ZERO;
+        for portion in &portions {
+            if scratch.called_off.load(Ordering::Relaxed) || (mount.is_some() && !self.berth.is_set()) {
+                return Ok(Outcome::Withdrawn);
+            }
+            if portions.len() == 1 || lower::holds_data(&file, portion) {
+                bytes += portion_of(&file, above.as_ref(), portion, scratch, landed)?;
+            }
+        }
+        above.as_ref().map_or(Ok(()), mounted::refresh)?;
+        Ok(outcome(bytes, facts))
     }
+}
+
+/// Brings part of a file, into the mount's cache if it is open there; how many bytes came from the source.
+fn portion_of(
+    file: &OwnedFd,
+    above: Option<&OwnedFd>,
+    spans: &[Span],
+    scratch: &mut Scratch,
+    landed: &dyn Fn(Want),
+) -> Result<u64, Errno> {
+    let start = Instant::now();
+    let brought = lower::bring(file, spans, &mut scratch.buffer)?;
+    scratch.fetching += start.elapsed();
+    landed(Want::Data);
+    let Some(above) = above else {
+        spans.iter().for_each(|&span| unmark(file, span));
+        return Ok(brought.bytes);
+    };
+    let read = spans.iter().try_for_each(|&span| lower::read(above, span, &mut scratch.buffer).map(drop));
+    // Also when reading through the mount failed: what nobody asked for must not stay twice.
+    brought.drop_from(file);
+    read?;
+    spans.iter().for_each(|&span| unmark(above, span));
+    Ok(brought.bytes)
 }
 
 /// Our reading is not the use that it is for: a page that is used once more shall look used once.

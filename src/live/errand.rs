@@ -5,11 +5,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
 use super::Live;
+use super::backing::Scratch;
 use crate::engine::{Job, Outcome, Parts, Target};
 use crate::id::{FileId, JobId, ProgramId};
 
+/// How often is looked after whether somebody still listens.
+const BEAT: Duration = Duration::from_millis(100);
 /// No job of the engine's has this number.
 const NO_JOB: JobId = JobId(u64::MAX);
 
@@ -74,10 +80,9 @@ impl Live {
             path => names.find_path(path),
         };
         let Some(top) = top else { return Ok(Errand::default()) };
-        let inside =
-            |file: FileId| std::iter::successors(Some(file), |&at| names.parent(at)).any(|at| at == top);
+        let inside = names.inside(top);
         let known: Vec<FileId> =
-            names.listing().filter(|it| !it.gone).map(|it| it.file).filter(|&file| inside(file)).collect();
+            names.listing().filter(|it| !it.gone && inside[it.file.index()]).map(|it| it.file).collect();
         let sized = self.ask(move |engine| {
             let mut used = vec![programs.is_none(); known.last().map_or(0, |file| file.index() + 1)];
             for program in programs.into_iter().flatten() {
@@ -109,14 +114,21 @@ impl Live {
         if called.is_empty() { Err(ErrandError::Program(name.to_owned())) } else { Ok(called) }
     }
 
-    /// Warms the files, as many at once as the source is found to serve, and waits for the end. `tell` hears of each; when it says
-    /// no, nothing more is taken up.
-    pub fn run_errand(self: &Arc<Self>, errand: &Errand, tell: impl Fn(Brought) -> bool + Sync) {
-        let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+    /// Warms the files, as many at once as the source is found to serve, and waits for the end. `tell` hears of each;
+    /// `is_wanted` is asked several times a second, and when it says no, nothing more is brought.
+    pub fn run_errand(
+        self: &Arc<Self>,
+        errand: &Errand,
+        tell: impl Fn(Brought) + Sync,
+        is_wanted: impl Fn() -> bool,
+    ) {
+        let (next, stopped) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
+        let mounted = self.berth.is_set();
         let (_, width) = self.crew.standing();
-        let work = || {
+        let work = |_at_work: Sender<()>| {
             let own = self.desk.processes.enlist();
-            let mut scratch = super::backing::Scratch::default();
+            let mut scratch = Scratch::default();
+            scratch.called_off = stopped.clone();
             while !stopped.load(Ordering::Relaxed) && !self.is_off() {
                 let Some(&file) = errand.files.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
                 let job = Job { id: NO_JOB, file, target: Target::Data, bytes: u64::MAX, parts: Parts::NONE };
@@ -128,15 +140,22 @@ impl Live {
                     Outcome::Resident { .. } => Brought::Resident,
                     Outcome::Withdrawn | Outcome::Failed => Brought::Failed,
                 };
-                if !tell(brought) {
-                    stopped.store(true, Ordering::Relaxed);
-                }
+                tell(brought);
             }
             self.desk.processes.dismiss(own);
         };
         std::thread::scope(|scope| {
+            let (at_work, ended) = bounded(0);
             for _ in 0..width.min(errand.files.len()) {
-                scope.spawn(work);
+                let at_work = at_work.clone();
+                scope.spawn(|| work(at_work));
+            }
+            drop(at_work);
+            // Until the last of them has ended.
+            while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+                if !is_wanted() || self.is_off() || mounted && !self.berth.is_set() {
+                    stopped.store(true, Ordering::Relaxed);
+                }
             }
         });
     }

@@ -18,6 +18,33 @@ pub struct Listed {
 }
 
 impl Names {
+    /// By number: is it this one, or does it lie below it?
+    pub fn inside(&self, top: FileId) -> Vec<bool> {
+        let mut known: Vec<Option<bool>> = vec![None; self.entries.len()];
+        known[FileId::ROOT.index()] = Some(top == FileId::ROOT);
+        known[top.index()] = Some(true);
+        let mut way = Vec::new();
+        for number in 0..self.entries.len() {
+            let mut at = number;
+            // Each name is gone through once: whoever comes later finds the answer.
+            let inside = loop {
+                match (known[at], self.entries[at].parent) {
+                    (Some(inside), _) => break inside,
+                    (None, NOBODY) => break false,
+                    (None, parent) if way.len() <= self.entries.len() => {
+                        way.push(at);
+                        at = parent as usize;
+                    }
+                    // Names that are above each other, as only a damaged file could have them.
+                    _ => break false,
+                }
+            };
+            known[at] = Some(inside);
+            way.drain(..).for_each(|at| known[at] = Some(inside));
+        }
+        known.into_iter().map(|inside| inside.unwrap_or(false)).collect()
+    }
+
     /// Every name in the order of its number, without the root.
     pub fn listing(&self) -> impl Iterator<Item = Listed> + '_ {
         let named = self.entries.iter().enumerate().skip(1).filter(|(_, entry)| entry.parent != NOBODY);
@@ -55,14 +82,10 @@ impl Names {
         let Some(top) = path.map(Some).try_fold(FileId::ROOT, |parent, name| self.slot(parent, name?)) else {
             return Vec::new();
         };
-        let is_below = |&number: &u32| {
-            let up = |&at: &FileId| self.parent(at);
-            number != 0
-                && std::iter::successors(Some(FileId(number)), up).take(super::DEPTH_MAX).any(|at| at == top)
-        };
-        (0..self.entries.len() as u32)
-            .filter(|number| top != FileId::ROOT && is_below(number))
+        let inside = self.inside(top);
+        (1..self.entries.len() as u32)
             .map(FileId)
+            .filter(|file| top != FileId::ROOT && inside[file.index()])
             .collect()
     }
 }

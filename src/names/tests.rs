@@ -154,6 +154,20 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
+    /// Against each name's own way up.
+    #[test]
+    fn what_is_inside_is_found_in_one_pass(paths in prop::collection::vec("[a-c](/[a-c]){0,4}", 1..30), top in any::<prop::sample::Index>()) {
+        let mut names = Names::new();
+        let ids: Vec<FileId> = paths.iter().map(|path| names.intern_path(path.as_bytes())).collect();
+        let top = ids[top.index(ids.len())];
+        let up = |&at: &FileId| names.parent(at);
+        for (number, inside) in names.inside(top).into_iter().enumerate() {
+            let way = std::iter::successors(Some(FileId(number as u32)), up);
+            prop_assert_eq!(inside, way.into_iter().any(|at| at == top));
+        }
+        prop_assert!(names.inside(FileId::ROOT).into_iter().all(|inside| inside));
+    }
+
     /// Files in three directories: the model is a map from path to (number, gone).
     #[test]
     fn files_behave_like_a_map(steps in prop::collection::vec(step(), 1..80)) {

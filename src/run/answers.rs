@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -22,8 +22,6 @@ use crate::codec::text::from_text;
 use crate::live::control::{self, Answer, ControlGuard, Progress, Request, Response};
 use crate::live::{Brought, Errand, Live};
 
-/// How often a client hears how warming goes.
-const BEAT: Duration = Duration::from_millis(100);
 /// A client that takes nothing for so long has stopped.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -100,31 +98,29 @@ fn run(live: &Arc<Live>, errand: &Errand, stream: UnixStream) {
     if stream.set_write_timeout(Some(PATIENCE)).is_err() {
         return;
     }
-    let telling = Mutex::new(Telling { stream, progress: Progress::default(), last: Instant::now() });
-    live.run_errand(errand, |brought| telling.lock().take(brought));
+    let telling = Mutex::new(Telling { stream, progress: Progress::default() });
+    live.run_errand(errand, |brought| telling.lock().take(brought), || telling.lock().tell());
     telling.lock().tell();
 }
 
 struct Telling {
     stream: UnixStream,
     progress: Progress,
-    last: Instant,
 }
 
 impl Telling {
-    /// Counts a file. False when nobody listens any more.
-    fn take(&mut self, brought: Brought) -> bool {
+    /// Counts a file.
+    fn take(&mut self, brought: Brought) {
         self.progress.files += 1;
         match brought {
             Brought::Bytes(bytes) => self.progress.bytes += bytes,
             Brought::Resident => self.progress.resident += 1,
             Brought::Failed => self.progress.failed += 1,
         }
-        self.last.elapsed() < BEAT || self.tell()
     }
 
+    /// Tells how it goes. False when nobody listens any more.
     fn tell(&mut self) -> bool {
-        self.last = Instant::now();
         let mut line = serde_json::to_vec(&self.progress).unwrap_or_default();
         line.push(b'\n');
         self.stream.write_all(&line).is_ok()

@@ -4,8 +4,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{
-    Advice, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxFlags, fadvise, openat,
-    openat2, statx,
+    Advice, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Statx, StatxFlags, fadvise,
+    openat, openat2, seek, statx,
 };
 use rustix::io::{Errno, pread};
 
@@ -147,6 +147,31 @@ pub(super) struct Brought {
     pub(super) bytes: u64,
     /// The steps that were not in memory at all before.
     fresh: Vec<Span>,
+}
+
+/// So much is looked up, read and given back at a time: the largest job that nobody asked for by hand.
+const PORTION: u64 = 32 << 20;
+
+/// The spans, cut where there is more than one portion of them.
+pub(super) fn portions(spans: &[Span]) -> Vec<Vec<Span>> {
+    if spans.iter().map(|span| span.len).sum::<u64>() <= PORTION {
+        return vec![spans.to_vec()];
+    }
+    let cut = |span: &Span| {
+        let end = span.offset + span.len;
+        let piece = move |offset| vec![Span { offset, len: PORTION.min(end - offset) }];
+        (span.offset..end).step_by(PORTION as usize).map(piece)
+    };
+    spans.iter().flat_map(cut).collect()
+}
+
+/// Is there more in it than a hole? Where nobody can tell, there is.
+pub(super) fn holds_data(file: &OwnedFd, spans: &[Span]) -> bool {
+    let next = |span: &Span| seek(file, SeekFrom::Data(span.offset));
+    spans.iter().any(|span| match next(span) {
+        Ok(at) => at < span.offset + span.len,
+        Err(error) => error != Errno::NXIO,
+    })
 }
 
 /// A step that is not all in memory.

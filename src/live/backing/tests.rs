@@ -207,3 +207,30 @@ fn a_name_that_is_gone_fails() {
     );
     assert_eq!(outcome, Outcome::Failed);
 }
+
+/// A terabyte of nothing with a page in the middle: what is not there is neither looked up nor read.
+#[test]
+fn holes_are_passed_over() {
+    use std::os::unix::fs::FileExt;
+    let bench = bench();
+    let path = bench.source.path().join("sparse");
+    let file = File::create(&path).unwrap();
+    file.set_len(1 << 40).unwrap();
+    file.write_all_at(&[7; 4096], 1 << 39).unwrap();
+    file.sync_all().unwrap();
+    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    let Outcome::Warmed { bytes, .. } = bench.warm("sparse", Target::Data, u64::MAX) else { panic!() };
+    assert!((1..=32 << 20).contains(&bytes), "{bytes}");
+    assert!(cachestat::cached(&file, 1 << 39, 4096).unwrap().all());
+}
+
+#[test]
+fn a_job_that_is_called_off_ends_between_portions() {
+    let bench = bench();
+    fs::write(bench.source.path().join("file"), "text").unwrap();
+    let file = bench.names.lock().intern_path(b"file");
+    let job = Job { id: JobId(1), file, target: Target::Data, bytes: u64::MAX, parts: Parts::NONE };
+    let mut scratch = Scratch::default();
+    scratch.called_off.store(true, Ordering::Relaxed);
+    assert_eq!(bench.backing.warm(&job, &mut scratch, &|_| ()), Outcome::Withdrawn);
+}
