@@ -7,6 +7,7 @@
 
 pub mod attr;
 mod attributes;
+mod cursors;
 mod data;
 mod debris;
 mod descriptors;
@@ -36,6 +37,7 @@ use crate::id::FileId;
 use crate::live::{Joined, Live, Note, Want};
 use crate::names::Names;
 use attr::Attr;
+use cursors::Cursors;
 use descriptors::Descriptors;
 use handles::Handles;
 use inodes::{Inode, Inodes};
@@ -93,6 +95,7 @@ pub struct Mirror {
     source: Source,
     inodes: Inodes,
     descriptors: Descriptors,
+    cursors: Cursors,
     handles: Handles,
     locks: Locks,
     names: Arc<Mutex<Names>>,
@@ -130,6 +133,7 @@ impl Mirror {
             inodes: Inodes::new(source.root_key(), handle),
             source,
             descriptors: Descriptors::new(limit),
+            cursors: Cursors::default(),
             handles: Handles::default(),
             locks: Locks::default(),
             names,
@@ -152,7 +156,8 @@ impl Mirror {
     /// Closes what was opened for requests without a handle and has not been used for a moment.
     /// True when nothing of the kind is open any more.
     pub fn sweep(&self) -> bool {
-        self.descriptors.sweep(&self.source, self.watched.load(Ordering::Acquire))
+        let listed = self.cursors.sweep();
+        self.descriptors.sweep(&self.source, self.watched.load(Ordering::Acquire)) && listed
     }
 
     /// These numbers have no name any more: whatever had one gets another at its next use.

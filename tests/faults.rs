@@ -12,11 +12,13 @@ mod faults {
     mod limits;
     mod locks;
     mod made_up;
+    mod offsets;
     mod scripts;
     mod set_id;
+    pub(crate) mod strict;
 }
 
-use faults::{brittle, errors};
+use faults::{brittle, errors, strict};
 use mount::scratch::Scratch;
 use mount::{Mount, PATHS};
 

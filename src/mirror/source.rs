@@ -46,6 +46,8 @@ pub(super) struct Source {
     local: bool,
     /// Are its files made up at each reading?
     made_up: bool,
+    /// Is it served by a program?
+    in_user_space: bool,
     covered: OnceLock<Covered>,
 }
 
@@ -60,6 +62,7 @@ impl Source {
             FileHandle::of_fd(&root).and_then(|(handle, _)| handle.open(&root, OFlags::PATH)).is_ok();
         let local = filesystem::is_local(&root);
         let made_up = filesystem::is_made_up(&root);
+        let in_user_space = filesystem::is_in_user_space(&root);
         Ok(Source {
             root_key: Key::of(&stat),
             mount: mount_of(&root),
@@ -68,6 +71,7 @@ impl Source {
             handles,
             local,
             made_up,
+            in_user_space,
             covered: OnceLock::new(),
         })
     }
@@ -96,6 +100,11 @@ impl Source {
     /// Does the content of this file, on this device, come into being only when it is read?
     pub(super) fn is_made_up(&self, file: impl AsFd, dev: u64) -> bool {
         if dev == self.root_key.dev { self.made_up } else { filesystem::is_made_up(file) }
+    }
+
+    /// Does an offset in the directory `dir`, on this device, mean the same to every descriptor?
+    pub(super) fn offsets_last(&self, dir: impl AsFd, dev: u64) -> bool {
+        !if dev == self.root_key.dev { self.in_user_space } else { filesystem::is_in_user_space(dir) }
     }
 
     /// Says which device number our own mount got, and what its mountpoint is without it.

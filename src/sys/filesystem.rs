@@ -48,6 +48,14 @@ pub fn is_made_up(file: impl AsFd) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|volume| MADE_UP.contains(&(volume.f_type as u64)))
 }
 
+/// File systems that a program serves (FUSE), block devices and virtiofs among them.
+const IN_USER_SPACE: u64 = 0x6573_5546;
+
+/// Is `file` (any descriptor) served by a program? "No" when nobody can say.
+pub fn is_in_user_space(file: impl AsFd) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|volume| volume.f_type as u64 == IN_USER_SPACE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
