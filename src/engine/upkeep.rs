@@ -21,7 +21,8 @@ impl Engine {
     pub fn set_memory(&mut self, names: &mut Names, bytes: u64) {
         self.predictor.limit(bytes);
         // The history takes 36 of 128 bytes; the rest is left for habits and for what vectors hold idle.
-        names.limit(usize::try_from(bytes / 100 * 66).unwrap_or(usize::MAX), BESIDE_NAME);
+        let beside = BESIDE_NAME + self.predictor.bytes_a_file();
+        names.limit(usize::try_from(bytes / 100 * 66).unwrap_or(usize::MAX), beside);
     }
 
     /// When names are near their limit: lets go of those that nothing speaks of, and of history until enough
