@@ -146,7 +146,7 @@ fn every_predictor_keeps_within_its_memory_and_forgets_what_was_used_least() {
             learner.job(2, (0..800).map(|number| path(1_000 + day * 800 + number)));
             assert!(learner.bytes() <= MIB, "{name}, day {day}: {} bytes held", learner.bytes());
         }
-        let known = |number: u32| learner.names.find_path(path(number).as_bytes()).is_some();
+        let known = |number: u32| learner.names.lock().find_path(path(number).as_bytes()).is_some();
         assert!((0..200).all(known), "{name} forgot what is used each day");
     }
 }
