@@ -25,6 +25,7 @@ mod recent;
 mod successors;
 mod table;
 mod trie;
+mod uses;
 
 pub use choice::{ChoiceError, PredictorChoice};
 pub use epcm::{EpcmParameters, Estimator};
@@ -164,6 +165,11 @@ pub trait Predictor: Send {
 
     /// Sets the memory for everything that is learned, in bytes; the history may take its part of that.
     fn limit(&mut self, _bytes: u64) {}
+
+    /// Bytes that are kept for each file that has a number, whether it was opened or not.
+    fn bytes_a_file(&self) -> usize {
+        0
+    }
 
     /// Gives up the least useful part of the history. False when there is nothing to give up.
     fn shrink(&mut self) -> bool {

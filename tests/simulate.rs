@@ -46,6 +46,35 @@ fn a_grid_has_a_row_for_each_place_and_predictor() {
     assert_eq!(csv.lines().filter(|line| line.contains(",none,")).count(), 8);
 }
 
+/// The sweep over partitions that the README shows, on less: larger ones do not do worse, and the extended model does
+/// better than the plain one, which does as well as the last successor.
+#[test]
+fn partitions_are_swept_in_one_table() {
+    const SWEEP: [&str; 7] = [
+        "last",
+        "pcm:16/2/0.3",
+        "pcm:32/2/0.3",
+        "pcm:64/2/0.3",
+        "epcm:16/12/0.55",
+        "epcm:32/26/0.55",
+        "epcm:64/51/0.55",
+    ];
+    let words = format!(
+        "--generate traversal:files=300 --device net --training 24 --no-cost --predictor {}",
+        SWEEP.join(",")
+    );
+    let json: serde_json::Value = serde_json::from_str(&printed(&format!("{words} --format json"))).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["predictor"].as_str().unwrap()).collect();
+    assert_eq!(names[1..], SWEEP);
+    let closed: Vec<f64> = rows[1..].iter().map(|row| row["gap_closed"].as_f64().unwrap()).collect();
+    let [last, pcm16, pcm32, pcm64, epcm16, epcm32, epcm64] = closed[..] else { panic!("{closed:?}") };
+    assert!(last > 0.0 && pcm16 >= last && pcm32 >= pcm16 && pcm64 >= pcm32, "{closed:?}");
+    assert!(epcm16 > pcm64 && epcm32 > epcm16 && epcm64 >= epcm32, "{closed:?}");
+    let table = printed(&words);
+    assert!(SWEEP.iter().all(|name| table.matches(&format!("\n{name} ")).count() == 2), "{table}");
+}
+
 /// What `trace import --from tsv` takes, this takes too.
 #[test]
 fn absolute_paths_are_paths_below_the_root() {

@@ -11,6 +11,9 @@ use crate::names::Names;
 
 /// Kept for each file beside its name: facts (20 bytes), marks (16), its last place in the history (4).
 const BESIDE_NAME: usize = 40;
+/// Vectors by file number hold so many bytes idle, however small they are: they grow by a thousand elements at least
+/// (`id::dense`), of some sixty bytes together.
+const IDLE: u64 = 64 << 10;
 /// Names let go under one hold of their lock: a few milliseconds, in which requests that name a file wait.
 const PORTION: usize = 16_384;
 /// When it was in vain, it is not tried again for so many accesses.
@@ -21,7 +24,9 @@ impl Engine {
     pub fn set_memory(&mut self, names: &mut Names, bytes: u64) {
         self.predictor.limit(bytes);
         // The history takes 36 of 128 bytes; the rest is left for habits and for what vectors hold idle.
-        names.limit(usize::try_from(bytes / 100 * 66).unwrap_or(usize::MAX), BESIDE_NAME);
+        let beside = BESIDE_NAME + self.predictor.bytes_a_file();
+        let names_part = bytes.saturating_sub(IDLE) / 100 * 66;
+        names.limit(usize::try_from(names_part).unwrap_or(usize::MAX), beside);
     }
 
     /// When names are near their limit: lets go of those that nothing speaks of, and of history until enough

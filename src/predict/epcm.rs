@@ -138,6 +138,10 @@ impl Knowledge for Epcm {
         self.trie.footprint()
     }
 
+    fn exceeds(&self, bytes: u64) -> bool {
+        self.trie.exceeds(bytes)
+    }
+
     fn save(&self, out: &mut Vec<u8>) {
         self.trie.save(out);
     }

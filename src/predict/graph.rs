@@ -207,6 +207,10 @@ impl Knowledge for Graph {
         }
     }
 
+    fn bytes_a_file(&self) -> usize {
+        self.table.bytes_a_file()
+    }
+
     fn save(&self, out: &mut Vec<u8>) {
         self.table.save(out);
     }

@@ -44,6 +44,9 @@ const LOG_ENTRIES: usize = 1 << 20;
 const BYTES_PER_ENTRY: u64 = 128;
 /// The smallest history: less would not hold one job.
 const ENTRIES_MIN: u64 = 1 << 12;
+/// What tables take beside that, in bytes, however little they hold: they grow by a thousand elements at least
+/// (`id::dense`), of twenty bytes in the log and of four in [`Seen`], and start with 8 KiB of contexts.
+const FIXED: u64 = 32 << 10;
 
 /// See the module's head.
 #[derive(Debug)]
@@ -250,7 +253,7 @@ impl Predictor for MatchModel {
     }
 
     fn limit(&mut self, bytes: u64) {
-        let entries = (bytes / BYTES_PER_ENTRY).max(ENTRIES_MIN);
+        let entries = (bytes.saturating_sub(FIXED) / BYTES_PER_ENTRY).max(ENTRIES_MIN);
         if self.log.capacity() as u64 == entries {
             return;
         }

@@ -191,7 +191,8 @@ impl Predictor for Mixture {
         // What the runs leave of their part is more than this.
         self.habits.limit(usize::try_from(bytes / 32).unwrap_or(usize::MAX));
         // Of each byte of memory the runs take a little more than a quarter.
-        self.runs.limit(bytes.saturating_sub(4 * FIXED));
+        // They leave room for their own smallest tables themselves.
+        self.runs.limit(bytes.saturating_sub(3 * FIXED));
     }
 
     fn shrink(&mut self) -> bool {

@@ -4,6 +4,7 @@
 //! speaks for its group.
 
 use super::places::Places;
+use super::uses::Uses;
 use super::{Access, Course, Footprint, Kind, LoadError, Prediction, Predictor, PredictorChoice};
 use crate::codec::{CodecError, Reader};
 use crate::event::Origin;
@@ -39,6 +40,16 @@ pub(super) trait Knowledge: Send {
     /// What it holds.
     fn footprint(&self) -> Footprint;
 
+    /// Bytes kept for each file that has a number; nothing else grows.
+    fn bytes_a_file(&self) -> usize {
+        0
+    }
+
+    /// Does what grows otherwise take more than `bytes`? Must not take long.
+    fn exceeds(&self, _bytes: u64) -> bool {
+        false
+    }
+
     /// Appends everything that was learned.
     fn save(&self, out: &mut Vec<u8>);
 
@@ -52,17 +63,23 @@ pub(super) trait Knowledge: Send {
 /// lost.
 const ONLY_COURSE: Course = Course(1);
 
+/// What names and tables by file leave of the memory for everything learned.
+const PERCENT: u64 = 34;
+
 /// See the module's head.
 #[derive(Debug)]
 pub(super) struct PerStream<K: Knowledge> {
     knowledge: K,
     places: Places<K::Place>,
+    uses: Uses,
+    /// Bytes that may be held, but for [`Knowledge::bytes_a_file`].
+    limit: u64,
 }
 
 impl<K: Knowledge> PerStream<K> {
     /// With what is known to begin with.
     pub(super) fn new(knowledge: K) -> Self {
-        PerStream { knowledge, places: Places::default() }
+        PerStream { knowledge, places: Places::default(), uses: Uses::default(), limit: u64::MAX }
     }
 
     /// What was learned.
@@ -102,6 +119,10 @@ impl<K: Knowledge> Predictor for PerStream<K> {
             && let Some(place) = self.places.step(access.stream)
         {
             self.knowledge.learn(place, access.file);
+            self.uses.note(access.file);
+            if self.knowledge.exceeds(self.limit) {
+                self.shrink();
+            }
         }
         ONLY_COURSE
     }
@@ -120,12 +141,34 @@ impl<K: Knowledge> Predictor for PerStream<K> {
     }
 
     fn forget(&mut self, gone: &dyn Fn(FileId) -> bool) {
+        self.uses.forget(gone);
         self.knowledge.forget(gone);
         self.places.each().for_each(|place| K::forget_in(place, gone));
     }
 
+    fn limit(&mut self, bytes: u64) {
+        self.limit = bytes / 100 * PERCENT;
+    }
+
+    fn bytes_a_file(&self) -> usize {
+        self.knowledge.bytes_a_file() + 1
+    }
+
+    fn shrink(&mut self) -> bool {
+        let gone = self.uses.give_up();
+        let is_gone = |file: FileId| gone.binary_search(&file).is_ok();
+        self.knowledge.forget(&is_gone);
+        self.places.each().for_each(|place| K::forget_in(place, &is_gone));
+        !gone.is_empty()
+    }
+
+    fn mentioned(&self, marks: &mut [bool]) -> bool {
+        self.uses.mark(marks);
+        true
+    }
+
     fn footprint(&self) -> Footprint {
-        self.knowledge.footprint()
+        self.uses.footprint(self.knowledge.footprint())
     }
 
     fn save(&self, out: &mut Vec<u8>) {
@@ -137,6 +180,7 @@ impl<K: Knowledge> Predictor for PerStream<K> {
         let loaded = self.knowledge.load(&mut reader, files)?;
         reader.finish("the end of what was learned")?;
         self.knowledge = loaded;
+        self.uses = Uses::of_all(files);
         // Places in what was known before mean nothing now.
         self.places.each().for_each(|place| *place = K::Place::default());
         Ok(())

@@ -135,6 +135,21 @@ impl Predictor for Popular {
         self.ranking.forget(gone);
     }
 
+    fn bytes_a_file(&self) -> usize {
+        self.ranking.bytes_a_file()
+    }
+
+    fn shrink(&mut self) -> bool {
+        let gone = self.ranking.least();
+        self.forget(&|file| gone.binary_search(&file).is_ok());
+        !gone.is_empty()
+    }
+
+    fn mentioned(&self, marks: &mut [bool]) -> bool {
+        self.ranking.mark(marks);
+        true
+    }
+
     fn footprint(&self) -> Footprint {
         let (files, bytes) = self.ranking.held();
         Footprint { files: files as u64, nodes: files as u64, bytes: bytes as u64, followers: 0 }

@@ -75,6 +75,10 @@ impl<R: Rule> Knowledge for Successors<R> {
         Footprint { files, nodes: files, bytes: self.table.bytes() as u64, followers: 0 }
     }
 
+    fn bytes_a_file(&self) -> usize {
+        self.table.bytes_a_file()
+    }
+
     fn save(&self, out: &mut Vec<u8>) {
         self.table.save(out);
     }

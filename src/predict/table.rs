@@ -102,6 +102,11 @@ impl<E: Entry> Table<E> {
         }
     }
 
+    /// Memory for each file that has a number, and the table's idle part with it, in bytes.
+    pub(super) fn bytes_a_file(&self) -> usize {
+        size_of::<E>() + size_of::<E>() / GROWTH_PART
+    }
+
     /// Memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.entries.capacity() * size_of::<E>()

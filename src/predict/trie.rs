@@ -19,6 +19,10 @@ const NIL: u32 = u32::MAX;
 /// The nodes' table grows by this part of itself: doubling would leave half of a large one empty.
 const GROWTH_PART: usize = 4;
 
+/// What a node takes at worst: itself and a quarter more, a place in the list of free ones, and as the root of a partition an
+/// entry in a table that has just doubled.
+const NODE_BYTES: u64 = 64;
+
 /// A node that may have been freed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NodeRef {
@@ -151,6 +155,11 @@ impl Trie {
                 self.shrink(owner, freed);
             }
         }
+    }
+
+    /// Do the nodes take more than `bytes`, with all that is kept to find them?
+    pub(super) fn exceeds(&self, bytes: u64) -> bool {
+        (self.nodes.len() - self.free.len()) as u64 > bytes / NODE_BYTES
     }
 
     /// One file a partition.

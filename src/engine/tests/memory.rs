@@ -16,8 +16,11 @@ struct Learner {
 
 impl Learner {
     fn new(memory: u64) -> Self {
-        let (mut engine, mut names) =
-            (Engine::new(Settings { predictor: PredictorChoice::Default, ..MATCH }), Names::new());
+        Learner::with(PredictorChoice::Default, memory)
+    }
+
+    fn with(predictor: PredictorChoice, memory: u64) -> Self {
+        let (mut engine, mut names) = (Engine::new(Settings { predictor, ..MATCH }), Names::new());
         engine.set_memory(&mut names, memory);
         Learner { engine, names: Mutex::new(names), now: Micros(0), groups: 0 }
     }
@@ -128,5 +131,22 @@ fn long_names_and_small_limits_are_borne() {
             learner.job(1, (0..2_000).map(|number| format!("{job}/{}{number}", "long".repeat(40))));
             assert!(learner.bytes() <= memory, "{} bytes held", learner.bytes());
         }
+    }
+}
+
+#[test]
+fn every_predictor_keeps_within_its_memory_and_forgets_what_was_used_least() {
+    for (name, _) in crate::config::PREDICTORS {
+        let mut learner = Learner::with(name.parse().unwrap(), MIB);
+        for day in 0..60u32 {
+            // Two jobs that come each day, and one that never comes again.
+            for _ in 0..2 {
+                learner.job(1, (0..200).map(path));
+            }
+            learner.job(2, (0..800).map(|number| path(1_000 + day * 800 + number)));
+            assert!(learner.bytes() <= MIB, "{name}, day {day}: {} bytes held", learner.bytes());
+        }
+        let known = |number: u32| learner.names.lock().find_path(path(number).as_bytes()).is_some();
+        assert!((0..200).all(known), "{name} forgot what is used each day");
     }
 }

@@ -92,6 +92,31 @@ impl Ranking {
         (self.counts.known().count(), self.counts.bytes() + self.list.capacity() * size_of::<FileId>())
     }
 
+    /// Memory for each file that has a number, in bytes.
+    pub(super) fn bytes_a_file(&self) -> usize {
+        self.counts.bytes_a_file()
+    }
+
+    /// Marks the files that were counted.
+    pub(super) fn mark(&self, marks: &mut [bool]) {
+        for (file, _) in self.counts.known() {
+            if let Some(mark) = marks.get_mut(file.index()) {
+                *mark = true;
+            }
+        }
+    }
+
+    /// The least popular quarter of those, by number.
+    pub(super) fn least(&self) -> Vec<FileId> {
+        let mut counted: Vec<(u32, FileId)> =
+            self.counts.known().map(|(file, count)| (count.after(self.halved), file)).collect();
+        counted.sort_unstable();
+        let mut least: Vec<FileId> =
+            counted[..counted.len().div_ceil(4)].iter().map(|&(_, file)| file).collect();
+        least.sort_unstable();
+        least
+    }
+
     /// These files were never opened. Others come onto the list in their place, by number where counts
     /// are equal.
     pub(super) fn forget(&mut self, gone: &dyn Fn(FileId) -> bool) {
