@@ -56,7 +56,7 @@ pub(super) fn run() -> anyhow::Result<u8> {
         helper(),
         cgroup(),
         pressure(),
-        descriptors(getrlimit(Resource::Nofile).current),
+        descriptors(getrlimit(Resource::Nofile).maximum),
         defaults(),
     ];
     findings.extend(mounts());
@@ -221,7 +221,7 @@ fn descriptors(limit: Option<u64>) -> Finding {
     match limit {
         Some(limit) if limit < DESCRIPTORS => {
             let told = format!(
-                "{limit} open files: a busy mount can need more; ulimit -n {DESCRIPTORS}, or LimitNOFILE="
+                "{limit} open files: a busy mount can need more; ulimit -Hn {DESCRIPTORS}, or LimitNOFILE="
             );
             found(State::Odd, "limits", told)
         }
