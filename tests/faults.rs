@@ -8,15 +8,19 @@ mod mount;
 mod faults {
     pub(crate) mod brittle;
     pub(crate) mod errors;
-    mod hang;
+    mod freezer;
+    mod full;
+    pub(crate) mod hang;
+    mod held_open;
     mod limits;
     mod locks;
     mod made_up;
     mod scripts;
     mod set_id;
+    mod short_lives;
 }
 
-use faults::{brittle, errors};
+use faults::{brittle, errors, hang};
 use mount::scratch::Scratch;
 use mount::{Mount, PATHS};
 
