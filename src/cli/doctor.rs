@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn few_descriptors_have_a_remedy() {
         let finding = descriptors(Some(1024));
-        assert!(finding.state == State::Odd && finding.told.contains("ulimit -n 4096"));
+        assert!(finding.state == State::Odd && finding.told.contains("ulimit -Hn 4096"));
         assert_eq!(descriptors(None).state, State::Good);
     }
 
