@@ -160,6 +160,11 @@ impl Mirror {
         self.descriptors.sweep(&self.source, self.watched.load(Ordering::Acquire)) && listed
     }
 
+    /// True when the kernel has forgotten very many inodes since this last was: their memory is free now.
+    pub fn settle(&self) -> bool {
+        self.inodes.settle()
+    }
+
     /// These numbers have no name any more: whatever had one gets another at its next use.
     pub fn drop_numbers(&self, numbers: &[FileId]) {
         let gone: std::collections::HashSet<FileId> = numbers.iter().copied().collect();

@@ -4,6 +4,7 @@
 //! detached and dies with its last user) and the model is saved; what cannot be had (watching,
 //! control socket) costs its own benefit and a warning, not the mount.
 
+mod allowance;
 mod answers;
 pub mod check;
 pub mod daemon;
@@ -45,6 +46,7 @@ pub fn mount(
     policy: Policy,
     ready: Readiness,
 ) -> Result<(), MountError> {
+    allowance::raise();
     let mut config = config;
     config.model = keeping::model_for(config.model.take(), predictor);
     check::rights(&config)?;
@@ -70,6 +72,7 @@ pub fn succeed(
     heir: Heir,
 ) -> Result<(), MountError> {
     daemon::speak_as_before();
+    allowance::raise();
     let will = heir.clone().will().map_err(MountError::Session);
     let service = will.and_then(|will| Service::inherit(config, predictor, policy, will));
     service.inspect_err(|error| heir.refuse(error))?.serve().map_err(MountError::Ended)

@@ -8,17 +8,21 @@ mod mount;
 mod faults {
     pub(crate) mod brittle;
     pub(crate) mod errors;
-    mod hang;
+    mod freezer;
+    mod full;
+    pub(crate) mod hang;
+    mod held_open;
     mod limits;
     mod locks;
     mod made_up;
     mod offsets;
     mod scripts;
     mod set_id;
+    mod short_lives;
     pub(crate) mod strict;
 }
 
-use faults::{brittle, errors, strict};
+use faults::{brittle, errors, hang, strict};
 use mount::scratch::Scratch;
 use mount::{Mount, PATHS};
 

@@ -56,7 +56,7 @@ pub(super) fn run() -> anyhow::Result<u8> {
         helper(),
         cgroup(),
         pressure(),
-        descriptors(getrlimit(Resource::Nofile).current),
+        descriptors(getrlimit(Resource::Nofile).maximum),
         defaults(),
     ];
     findings.extend(mounts());
@@ -221,7 +221,7 @@ fn descriptors(limit: Option<u64>) -> Finding {
     match limit {
         Some(limit) if limit < DESCRIPTORS => {
             let told = format!(
-                "{limit} open files: a busy mount can need more; ulimit -n {DESCRIPTORS}, or LimitNOFILE="
+                "{limit} open files: a busy mount can need more; ulimit -Hn {DESCRIPTORS}, or LimitNOFILE="
             );
             found(State::Odd, "limits", told)
         }
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn few_descriptors_have_a_remedy() {
         let finding = descriptors(Some(1024));
-        assert!(finding.state == State::Odd && finding.told.contains("ulimit -n 4096"));
+        assert!(finding.state == State::Odd && finding.told.contains("ulimit -Hn 4096"));
         assert_eq!(descriptors(None).state, State::Good);
     }
 

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
@@ -199,6 +199,9 @@ impl Inode {
     }
 }
 
+/// Entries whose room is worth a look at the memory: some five megabytes.
+const MANY: usize = 10_000;
+
 /// What is behind the lock of the table.
 #[derive(Debug, Default)]
 struct Nodes {
@@ -228,6 +231,14 @@ impl Nodes {
             self.handles.remove(&self.hash(&handle));
         }
         Some(inode)
+    }
+
+    /// Moving what is left into less room takes as long as there is left, so this is done when that is little: an eighth.
+    fn shrink(&mut self) {
+        if self.known.len() < self.known.capacity() / 8 {
+            self.known.shrink_to_fit();
+            self.handles.shrink_to_fit();
+        }
     }
 }
 
@@ -261,6 +272,8 @@ pub(super) struct Inodes {
     nodes: RwLock<Nodes>,
     synthetic: Mutex<Synthetic>,
     generations: AtomicU64,
+    /// Entries that went since the last `settle` that found many.
+    gone: AtomicUsize,
 }
 
 impl Inodes {
@@ -281,6 +294,7 @@ impl Inodes {
             nodes: RwLock::new(nodes),
             synthetic: Mutex::default(),
             generations: AtomicU64::new(0),
+            gone: AtomicUsize::new(0),
         }
     }
 
@@ -380,7 +394,22 @@ impl Inodes {
         let inode = nodes.known.get(&nodeid)?;
         let before = inode.lookups.load(Ordering::Acquire);
         inode.lookups.store(before.saturating_sub(count), Ordering::Release);
-        if before <= count { nodes.remove(nodeid) } else { None }
+        if before > count {
+            return None;
+        }
+        self.gone.fetch_add(1, Ordering::Relaxed);
+        nodes.remove(nodeid)
+    }
+
+    /// Gives the table's own room back when most of it is empty. True when very many entries have gone since it last was:
+    /// then what they held is worth giving back too.
+    pub(super) fn settle(&self) -> bool {
+        let many = self.gone.load(Ordering::Relaxed) >= MANY;
+        if many {
+            self.gone.store(0, Ordering::Relaxed);
+            self.nodes.write().shrink();
+        }
+        many
     }
 }
 
@@ -405,5 +434,28 @@ mod tests {
         inodes.forget(12, 2);
         let nodes = inodes.nodes.read();
         assert_eq!((nodes.known.len(), nodes.handles.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_table_that_has_emptied_gives_its_room_back() {
+        let inodes = Inodes::new(Key { dev: 1, ino: 2 }, None);
+        let most = MANY as u64 + 20;
+        for ino in 10..10 + most {
+            inodes.enter(Found {
+                key: Key { dev: 1, ino },
+                kind: FileType::RegularFile,
+                handle: Some(FileHandle::from_parts(1, &ino.to_ne_bytes())),
+                place: Place { parent: ROOT, name: (*b"name").into() },
+            });
+        }
+        let room = || inodes.nodes.read().known.capacity() + inodes.nodes.read().handles.capacity();
+        let full = room();
+        (10..10 + most - 20).for_each(|ino| drop(inodes.forget(ino, 1)));
+        assert!(inodes.settle(), "that was many");
+        assert!(room() < full / 8, "{} of {full}", room());
+        assert!(!inodes.settle(), "none since then");
+        inodes.forget(10 + most - 1, 1);
+        assert!(!inodes.settle(), "one since then");
+        assert!(inodes.get(10 + most - 2).is_some() && inodes.get(10).is_none());
     }
 }

@@ -153,7 +153,11 @@ impl Reporter {
                 nodes: snapshot.nodes,
                 bytes: snapshot.bytes,
             },
-            memory: Memory { rss_bytes: process::resident_bytes(), budget_bytes: snapshot.budget },
+            memory: Memory {
+                rss_bytes: process::resident_bytes(),
+                budget_bytes: snapshot.budget,
+                processes: snapshot.streams,
+            },
             model: ModelFile {
                 path: self.config.model.as_ref().map(|path| path.display().to_string()),
                 saved_at: self.live.saved_at(),

@@ -101,6 +101,7 @@ pub fn prometheus(report: &Report) -> String {
         gauge("memory_budget_bytes", "Most bytes fetched ahead and not yet used."),
         &one(s.memory.budget_bytes),
     );
+    family(gauge("processes", "Lives of processes that are remembered."), &one(s.memory.processes));
     family(gauge("model_files", "Files the predictor knows."), &one(s.predictor.files));
     family(gauge("model_bytes", "Memory of what is learned."), &one(s.predictor.bytes));
     let requests = |pick: fn(&super::RequestTimes) -> f64| -> Vec<(String, f64)> {

@@ -104,6 +104,8 @@ pub struct Memory {
     pub rss_bytes: u64,
     /// Most bytes warmed and not yet used.
     pub budget_bytes: u64,
+    /// Lives of processes that are remembered: those that live, and some that ended a moment ago.
+    pub processes: u64,
 }
 
 /// The file the model is kept in.

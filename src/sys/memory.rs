@@ -43,6 +43,16 @@ pub fn default_budget() -> u64 {
     now(&mut Groups::default()).available / 4
 }
 
+/// Gives memory that was freed back to the machine: the C library keeps most of it for later. Takes some milliseconds for
+/// each hundred megabytes, in which other threads may have to wait for memory.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes a number, touches nothing but the C library's own free memory, and may be called at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Share of the last ten seconds in which some process waited for memory, in percent; `None` where the kernel does not tell.
 pub fn stalls() -> Option<f64> {
     share(&fs::read_to_string("/proc/pressure/memory").ok()?)

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# What is too slow for every change: foreign test suites in a plain directory and on each data path, as a table.
+# What is too slow for every change: foreign test suites in a plain directory, on each data path, with our own cache, and in
+# a mount of bindfs where that is installed, as a table.
 #
 #   tests/conformance/run.sh AUGURFS [FSX_OPERATIONS [KILLS]]
+#   WAYS="plain cache=own" tests/conformance/run.sh AUGURFS          only these, after the plain directory
+#   ONLY=cases tests/conformance/run.sh AUGURFS                      pjdfstest alone: a few minutes, and which cases differ
 #
-# As root, with pjdfstest and fsx (cargo install), dbench, fio, sqlite3 and git. Exit status 0: nothing differs from the
+# As root, with pjdfstest and fsx (cargo install), dbench, fio, stress-ng, sqlite3 and git. Exit status 0: nothing differs from the
 # plain directory, and nothing was lost.
 set -uo pipefail
 
@@ -20,8 +23,12 @@ chmod 777 "$elsewhere"
 mkdir "$work/source" "$work/point"
 failures=0
 
-mounted() { # PATH
-    "$augurfs" "$work/source" "$work/point" -o model=none,suid,dev,path="$1"
+mounted() { # WAY: a data path, an option, or bindfs
+    case $1 in
+    bindfs) bindfs -o suid,dev "$work/source" "$work/point" ;;
+    *=*) "$augurfs" "$work/source" "$work/point" -o model=none,suid,dev,"$1" ;;
+    *) "$augurfs" "$work/source" "$work/point" -o model=none,suid,dev,path="$1" ;;
+    esac
 }
 
 # Runs a test in the directory $1; its output goes to $work/said.
@@ -33,7 +40,7 @@ verdict() { # DIRECTORY COMMAND...
 
 pjdfstest_cases() { # DIRECTORY LIST
     timeout 600 pjdfstest -c "$here/pjdfstest.toml" -p "$1" -s "$elsewhere" 2>&1 |
-        grep -E ' (ok|FAILED|skipped|failed)$' | sed 's/  */ /g' | sort >"$2"
+        grep -E ' (ok|FAILED|skipped|failed)$' | sed 's/  */ /g' | LC_ALL=C sort -u >"$2"
 }
 
 sqlite() { # journal mode, in the directory we are in
@@ -78,7 +85,7 @@ dbench_rate() { # DIRECTORY
 export -f sqlite git_round fio_verify stressors
 
 # The daemon is killed while files are written; afterwards the path is free at once and what was synced is whole.
-survivals() { # PATH
+survivals() { # WAY
     local survived=0 n
     for n in $(seq "$kills"); do
         mounted "$1" || continue
@@ -106,10 +113,15 @@ survivals() { # PATH
 }
 
 report() { # NAME DIRECTORY
-    local cases differing rate
+    local same differing rate
     pjdfstest_cases "$2" "$work/cases-$1"
-    cases=$(wc -l <"$work/cases-$1")
-    differing=$(diff "$work/cases-native" "$work/cases-$1" | grep -c '^>')
+    same=$(LC_ALL=C comm -12 "$work/cases-native" "$work/cases-$1" | wc -l)
+    differing=$(($(wc -l <"$work/cases-native") - same))
+    [ "$1" = native ] || diff "$work/cases-native" "$work/cases-$1" | sed -n "s/^> /$1: /p" >&2
+    if [ "${ONLY:-}" = cases ]; then
+        echo "| $1 | $same / $differing | | | | | | | |"
+        return
+    fi
     local fsx sqlite_wal sqlite_rollback git fio stress
     fsx=$(limit=3600 verdict "$2" fsx -q -f "$here/fsx.toml" -N "$operations" -S 7 fsx.data)
     sqlite_wal=$(verdict "$2" bash -c 'sqlite wal')
@@ -118,7 +130,8 @@ report() { # NAME DIRECTORY
     fio=$(verdict "$2" bash -c fio_verify)
     stress=$(verdict "$2" bash -c stressors)
     rate=$(dbench_rate "$2")
-    echo "| $1 | $((cases - differing)) / $differing | $operations $fsx | $sqlite_wal, $sqlite_rollback | $git | $fio | $stress | $rate | $3 |"
+    echo "| $1 | $same / $differing | $operations $fsx | $sqlite_wal, $sqlite_rollback | $git | $fio | $stress | $rate | $3 |"
+    [ "$1" = bindfs ] && return
     case "$fsx$sqlite_wal$sqlite_rollback$git$fio$stress" in *failed*) failures=$((failures + 1)) ;; esac
 }
 
@@ -127,11 +140,15 @@ echo "|---|---|---|---|---|---|---|---|---|"
 mkdir "$work/native"
 chmod 777 "$work/native" "$work/source"
 report native "$work/native" "-"
-for path in resident passthrough plain; do
-    survived=$(survivals "$path")
-    [ "$survived" = "$kills of $kills" ] || failures=$((failures + 1))
-    mounted "$path" || exit 1
-    report "$path" "$work/point" "$survived"
+ways=${WAYS:-resident passthrough plain cache=own $(command -v bindfs >/dev/null && echo bindfs)}
+for way in $ways; do
+    survived=-
+    if [ "$way" != bindfs ] && [ "${ONLY:-}" != cases ]; then
+        survived=$(survivals "$way")
+        [ "$survived" = "$kills of $kills" ] || failures=$((failures + 1))
+    fi
+    mounted "$way" || exit 1
+    report "$way" "$work/point" "$survived"
     umount "$work/point"
     rm -rf "${work:?}/source"/*
 done

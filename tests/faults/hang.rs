@@ -13,7 +13,7 @@ use crate::mount::process::sh;
 use crate::mount::{Mount, PATIENCE, wait_for};
 
 /// Does it on a thread of its own; what came of it can be waited for.
-fn begin(op: Op, file: PathBuf) -> Receiver<Result<(), Option<i32>>> {
+pub(crate) fn begin(op: Op, file: PathBuf) -> Receiver<Result<(), Option<i32>>> {
     let (tell, told) = channel();
     std::thread::spawn(move || {
         let _ = tell.send(attempt(op, &file));
@@ -22,19 +22,19 @@ fn begin(op: Op, file: PathBuf) -> Receiver<Result<(), Option<i32>>> {
 }
 
 /// As `attempt`, but a hang is a failed test.
-fn at_once(what: &str, op: Op, file: PathBuf) {
+pub(crate) fn at_once(what: &str, op: Op, file: PathBuf) {
     let told = begin(op, file).recv_timeout(PATIENCE);
     assert_eq!(told, Ok(Ok(())), "{what}: {op:?} beside what hangs");
 }
 
-fn others_go_on(what: &str, mount: &Mount) {
+pub(crate) fn others_go_on(what: &str, mount: &Mount) {
     for op in [Op::Lookup, Op::Read, Op::Write, Op::Truncate, Op::Fsync] {
         at_once(what, op, mount.join("good"));
     }
     assert!(mount.stats()["pid"].is_u64(), "{what}");
 }
 
-fn the_directory_too(what: &str, mount: &Mount) {
+pub(crate) fn the_directory_too(what: &str, mount: &Mount) {
     at_once(what, Op::Create, mount.join("new"));
     at_once(what, Op::Rename, mount.join("new"));
     at_once(what, Op::Unlink, mount.join("new.moved"));
@@ -47,7 +47,7 @@ fn has_ended(pid: u32) -> bool {
     stat.rsplit(')').next().is_none_or(|rest| rest.is_empty() || rest.trim_start().starts_with(['Z', 'X']))
 }
 
-fn answered(told: &Receiver<Result<(), Option<i32>>>) -> Result<(), Option<i32>> {
+pub(crate) fn answered(told: &Receiver<Result<(), Option<i32>>>) -> Result<(), Option<i32>> {
     told.recv_timeout(PATIENCE).expect("an answer")
 }
 

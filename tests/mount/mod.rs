@@ -36,7 +36,7 @@ use watchdog::Watchdog;
 
 /// Nothing that is waited for takes longer than this, even on a loaded machine; what does has hung.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// No test needs a mount for longer. After that its daemon is killed, and whoever waits for it gets an error.
+/// No usual test needs a mount for longer. After that its daemon is killed, and whoever waits for it gets an error.
 const LIFE: Duration = Duration::from_secs(100);
 /// Short against what is waited for, long against the cost of looking.
 const GLANCE: Duration = Duration::from_millis(10);
@@ -81,6 +81,7 @@ pub struct Recipe {
     options: Vec<OsString>,
     model: OsString,
     descriptors: Option<u32>,
+    life: Duration,
 }
 
 impl Recipe {
@@ -107,6 +108,11 @@ impl Recipe {
         self
     }
 
+    /// A test that is long on purpose needs it for so long.
+    pub fn life(self, life: Duration) -> Self {
+        Recipe { life: life.max(LIFE), ..self }
+    }
+
     /// Mounts.
     ///
     /// # Panics
@@ -122,7 +128,7 @@ impl Recipe {
     pub fn try_start(self) -> Result<Mount, Refusal> {
         let (complaints, log) = complaints();
         let child = self.command().stderr(log).spawn().expect("the daemon cannot be started");
-        let watchdog = Watchdog::over(child.id(), LIFE);
+        let watchdog = Watchdog::over(child.id(), self.life);
         let mut mount = Mount { point: self.point, device: (0, 0), child, complaints, watchdog, ended: None };
         wait_for("the mount", || {
             mount.ended = mount.child.try_wait().expect("our own child");
@@ -189,6 +195,7 @@ impl Mount {
             options: Vec::new(),
             model: "none".into(),
             descriptors: None,
+            life: LIFE,
         }
     }
 
