@@ -263,6 +263,8 @@ impl Planner {
             return None;
         }
         let settled = self.ledger.settle(at, job, outcome)?;
+        // What was withdrawn too late may come all the same, when its room has been given to others.
+        self.ledger.reclaim(0, self.budget);
         self.write_down();
         self.write_down_end(settled, outcome);
         self.note_facts(settled.file, outcome);
